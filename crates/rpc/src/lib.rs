@@ -1,0 +1,1 @@
+//! The words every peer needs, and sessions over a socket.

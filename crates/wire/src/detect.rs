@@ -1,0 +1,1 @@
+//! First bytes of a connection to the protocol it speaks.

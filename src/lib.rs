@@ -1,0 +1,1 @@
+//! A Thrift and Mux RPC gateway.

@@ -1,0 +1,2 @@
+//! The `muxgate` command.
+fn main() {}
