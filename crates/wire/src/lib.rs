@@ -3,4 +3,5 @@
 pub mod detect;
 pub mod mux;
 pub mod name;
+pub mod pairs;
 pub mod thrift;
