@@ -1,1 +1,3 @@
 //! A Thrift and Mux RPC gateway.
+
+pub mod flow;

@@ -1,0 +1,5 @@
+//! Which name a call means.
+
+mod params;
+
+pub use params::Params;

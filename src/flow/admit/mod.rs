@@ -1,0 +1,5 @@
+//! Refuse early and cheaply: expired, too many.
+
+mod params;
+
+pub use params::Params;

@@ -1,0 +1,5 @@
+//! Cluster to endpoint.
+
+mod params;
+
+pub use params::{Balancer, Params};
