@@ -1,3 +1,4 @@
 //! A Thrift and Mux RPC gateway.
 
 pub mod flow;
+pub mod observe;
