@@ -1,5 +1,6 @@
 //! Endpoint to session: one attempt, with its span, accrual, judgement and deadline.
 
+pub mod accrual;
 mod params;
 
 pub use params::{Accrual, Params, Pool, Upstream};
