@@ -125,7 +125,7 @@ mod tests {
     fn finds_a_line_says_why_not_and_keeps_the_last_one_without_its_end() {
         let lines = Lines::of(&b"one\ntwo \xff\nthree"[..]);
         let limit = Duration::from_secs(10);
-        assert_eq!(lines.find(0, limit, |l| l.starts_with("tw").then(|| l.len())), Ok(7));
+        assert_eq!(lines.find(0, limit, |l| l.starts_with("tw").then_some(l.len())), Ok(7));
         assert_eq!(lines.find(2, limit, |l| Some(l.to_owned())), Ok("three".to_owned()));
         let none: Result<(), _> = lines.find(0, limit, |_| None);
         assert_eq!(none, Err("its output ended".to_owned()));
