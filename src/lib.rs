@@ -1,4 +1,5 @@
 //! A Thrift and Mux RPC gateway.
 
 pub mod flow;
+pub mod names;
 pub mod observe;

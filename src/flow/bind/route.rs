@@ -51,7 +51,7 @@ enum Way {
 
 impl Route {
     pub(super) fn new(name: Path, binding: Binding, params: Params) -> Self {
-        let seen = Seen { states: binding.states(), way: Way::Pending };
+        let seen = Seen { states: binding.watch(), way: Way::Pending };
         Self { name, params, binding, service: OnceLock::new(), seen: ArcSwap::from_pointee(seen) }
     }
 
@@ -99,13 +99,13 @@ impl Route {
         }
         let limit = arrived + self.params.binding;
         let until = deadline.map_or(limit, |deadline| deadline.min(limit));
-        let mut states = self.binding.states();
+        let mut states = self.binding.watch();
         let waiting = states.wait_for(|state| !matches!(state, BindState::Pending));
         let answered = timeout_at(until, waiting).await.is_ok();
         self.known(clusters).filter(|_| answered).unwrap_or_else(|| {
             Err(Failure::new(
                 Why::NameUnavailable,
-                format!("the name {} is not known in time: {}", self.name, self.binding.explanation()),
+                format!("the name {} is not known in time: {}", self.name, self.binding.explain()),
             ))
         })
     }
@@ -115,7 +115,7 @@ impl Route {
         match &seen.way {
             Way::Pending => None,
             Way::To(targets) => Some(targets.pick().ok_or_else(|| self.nowhere("the branch taken is empty"))),
-            Way::Nowhere => Some(Err(self.nowhere(&self.binding.explanation()))),
+            Way::Nowhere => Some(Err(self.nowhere(&self.binding.explain()))),
             Way::Failed(why) => Some(Err(Failure::new(
                 Why::NameUnavailable,
                 format!("the name {} cannot be looked up: {why}", self.name),
@@ -135,6 +135,6 @@ impl Route {
             Way::Nowhere => "nowhere",
             Way::Failed(_) => "failed",
         };
-        serde_json::json!({ "name": self.name.as_str(), "state": state, "steps": self.binding.explanation() })
+        serde_json::json!({ "name": self.name.as_str(), "state": state, "steps": self.binding.explain() })
     }
 }
