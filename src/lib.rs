@@ -1,4 +1,5 @@
 //! A Thrift and Mux RPC gateway.
 
+pub mod admin;
 pub mod flow;
 pub mod observe;
