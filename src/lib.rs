@@ -1,1 +1,2 @@
 //! A Thrift and Mux RPC gateway.
+pub mod names;
