@@ -1,4 +1,8 @@
 //! A Thrift and Mux RPC gateway.
 
+pub mod admin;
+pub mod app;
 pub mod config;
 pub mod flow;
+pub mod names;
+pub mod observe;

@@ -3,12 +3,12 @@
 
 use crate::{Context, Deadline, Failure, Payload, Request, Why};
 use bytes::{Buf, Bytes, BytesMut};
-use muxgate_wire::mux::context::{
-    self, ContextWriter, Deadline as WireDeadline, MuxFailure, TraceContext,
-};
+use muxgate_wire::mux::context::{self, ContextWriter, Deadline as WireDeadline, MuxFailure, TraceContext};
 use muxgate_wire::name::Path;
 use muxgate_wire::pairs::Pairs;
-use muxgate_wire::thrift::{ApplicationExceptionType, Kind, ThriftError, Protocol, exception, peek, ttwitter};
+use muxgate_wire::thrift::{
+    ApplicationExceptionType, Kind, Protocol, ThriftError, exception, peek, ttwitter,
+};
 use std::net::SocketAddr;
 use tokio::time::Instant;
 

@@ -12,6 +12,8 @@ pub trait Events: Send + Sync + 'static {
     fn idle(&self, _change: i64) {}
     /// A call was given up with its answer still to come.
     fn abandoned(&self) {}
+    /// The service was told to forget a call (Tdiscarded).
+    fn discarded(&self) {}
     /// Bytes that are not the protocol; `cause` is from a closed list.
     fn decode_error(&self, _cause: &'static str) {}
     /// A peer was refused or cut off for a limit; `cause` is from a closed list.

@@ -45,8 +45,7 @@ pub struct Client {
 impl Client {
     /// A client without connections; they are made as calls need them. Must be called on a runtime.
     pub fn new(params: ClientParams, events: Arc<dyn Events>) -> Self {
-        let bounds =
-            Bounds { max_size: params.max_size, max_waiters: params.max_waiters, idle: params.idle };
+        let bounds = Bounds { max_size: params.max_size, max_waiters: params.max_waiters, idle: params.idle };
         let pool = Arc::new(Pool::new(bounds, Arc::clone(&events)));
         let weak = Arc::downgrade(&pool);
         tokio::spawn(async move {
@@ -62,7 +61,8 @@ impl Client {
 
     async fn connect(&self, lent: &mut Lent<TcpStream>) -> Result<(), Failure> {
         let connecting = async {
-            let io = TcpStream::connect(self.params.address).await.map_err(|error| connect_failure(&error))?;
+            let io =
+                TcpStream::connect(self.params.address).await.map_err(|error| connect_failure(&error))?;
             io.set_nodelay(true).map_err(|error| connect_failure(&error))?;
             let mut connection = super::connection::Connection::new(io, self.params.max_frame);
             if self.params.ttwitter {

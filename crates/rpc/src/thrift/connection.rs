@@ -47,7 +47,10 @@ impl<T: Io> Connection<T> {
     /// Sends one call and waits for its reply; a oneway call is done when it is written.
     ///
     /// Dropping the future leaves the connection in an unknown state: it must not be used again.
-    pub(super) async fn exchange(&mut self, request: &Request) -> Result<(Vec<(Bytes, Bytes)>, Bytes), Failure> {
+    pub(super) async fn exchange(
+        &mut self,
+        request: &Request,
+    ) -> Result<(Vec<(Bytes, Bytes)>, Bytes), Failure> {
         let header = match self.upgraded {
             true => bridge::ttwitter_header(request, HEADER_PROTOCOL)?,
             false => BytesMut::new(),

@@ -43,7 +43,11 @@ enum Turn<T> {
 
 impl<T: Io> Pool<T> {
     pub(super) fn new(bounds: Bounds, events: Arc<dyn Events>) -> Self {
-        Self { bounds, events, state: Mutex::new(State { idle: Vec::new(), open: 0, waiters: VecDeque::new() }) }
+        Self {
+            bounds,
+            events,
+            state: Mutex::new(State { idle: Vec::new(), open: 0, waiters: VecDeque::new() }),
+        }
     }
 
     /// Lends an unused connection, or the right to make one; waits for either when all are lent.

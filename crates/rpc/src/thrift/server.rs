@@ -14,7 +14,7 @@
 
 use crate::events::Events;
 use crate::io::{Io, ReadBuffer, poll_write_all};
-use crate::{Failure, Payload, Request, Response, Serve, Why, bridge};
+use crate::{Failure, Payload, Response, Serve, Why, bridge};
 use bytes::{Buf, BufMut, Bytes, BytesMut};
 use muxgate_wire::thrift::{Protocol, framing, peek, ttwitter};
 use std::future::{Future, poll_fn};

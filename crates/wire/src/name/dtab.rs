@@ -108,7 +108,7 @@ impl Dtab {
 
     /// The entries that match `path` in the order they are tried: from the last to the first, whatever the length of
     /// their prefixes.
-    pub fn matches<'a>(&'a self, path: &'a Path) -> impl Iterator<Item = Match<'a>> + 'a {
+    pub fn matches<'a>(&'a self, path: &Path) -> impl Iterator<Item = Match<'a>> {
         let entries = self.entries().iter().enumerate().rev();
         entries.filter(|(_, dentry)| dentry.prefix.matches(path)).map(|(index, dentry)| Match {
             index,

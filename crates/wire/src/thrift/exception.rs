@@ -117,7 +117,7 @@ pub fn write(
     }
 }
 
-/// As [`write`] into a buffer of its own.
+/// As [`write()`] into a buffer of its own.
 pub fn to_bytes(
     form: impl Into<Form>,
     name: &[u8],

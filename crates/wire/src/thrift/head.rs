@@ -48,7 +48,23 @@ impl MessageHead {
 /// Anything that is not a header of a known form and type, a name over [`MAX_NAME`] or longer than the message.
 #[inline]
 pub fn peek(message: &[u8]) -> Result<MessageHead, ThriftError> {
-    read(Cursor::whole(message))
+    match peek_strict(message) {
+        Some(head) => Ok(head),
+        None => read(Cursor::whole(message)),
+    }
+}
+
+/// The form that nearly every message has, if nothing is wrong with it; the long way finds the words for what is.
+#[inline]
+fn peek_strict(message: &[u8]) -> Option<MessageHead> {
+    let (&[0x80, 0x01, _, code, a, b, c, d], rest) = message.split_first_chunk::<8>()? else { return None };
+    let len = u32::from_be_bytes([a, b, c, d]) as usize;
+    if len > MAX_NAME {
+        return None;
+    }
+    let seqid = i32::from_be_bytes(*rest.get(len..)?.first_chunk()?);
+    let (kind, name) = (Kind::from_code(code)?, 8..8 + len);
+    Some(MessageHead { protocol: Protocol::Binary, strict: true, kind, name, seqid, body_at: 12 + len })
 }
 
 /// As [`peek`] for the first bytes of a message without a frame, which may have up to `limit` bytes.
@@ -59,7 +75,6 @@ pub fn peek_partial(bytes: &[u8], limit: usize) -> Result<MessageHead, ThriftErr
     read(Cursor::partial(bytes, limit))
 }
 
-#[inline]
 fn read(mut cursor: Cursor<'_>) -> Result<MessageHead, ThriftError> {
     match cursor.u8()? {
         0x80 => read_strict(cursor),
@@ -88,7 +103,6 @@ fn name(cursor: &mut Cursor<'_>, len: u32) -> Result<Range<usize>, ThriftError> 
 }
 
 /// `8001 xx tt`, name, sequence id. Readers do not check the third byte.
-#[inline]
 fn read_strict(mut cursor: Cursor<'_>) -> Result<MessageHead, ThriftError> {
     cursor.seek(0);
     let word = cursor.u32()?;
