@@ -2,7 +2,9 @@
 
 pub mod admin;
 pub mod app;
+pub mod cli;
 pub mod config;
+pub mod demo;
 pub mod flow;
 pub mod names;
 pub mod observe;

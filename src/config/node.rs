@@ -105,7 +105,9 @@ fn advice(error: &Error) -> &'static str {
 /// The byte of a place that is known by line and column only.
 fn byte_of(text: &str, location: Location) -> usize {
     let (line, column) = (location.line() as usize, location.column() as usize);
-    let Some(start) = text.split_inclusive('\n').take(line.saturating_sub(1)).map(str::len).reduce(|a, b| a + b) else {
+    let Some(start) =
+        text.split_inclusive('\n').take(line.saturating_sub(1)).map(str::len).reduce(|a, b| a + b)
+    else {
         return column_in(text, column);
     };
     start + column_in(text.get(start..).unwrap_or_default(), column)

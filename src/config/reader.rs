@@ -272,7 +272,9 @@ impl<'a> Fields<'a> {
 
     fn bad_name<T>(&self, key: &str, text: &str, error: &NameError) -> Option<T> {
         let help = match text.starts_with('/') {
-            true if error.what == What::Wildcard => "`/a/*/b` has any one element between a and b".to_string(),
+            true if error.what == What::Wildcard => {
+                "`/a/*/b` has any one element between a and b".to_string()
+            }
             true => "elements hold letters, digits and _ : . # $ % -; write other bytes as \\xHH".to_string(),
             false => format!("names begin with a slash: /{text}"),
         };

@@ -73,7 +73,11 @@ const POOL: Shape = Shape {
 
 /// The entries of `clients`.
 pub(super) fn clients(root: &Fields<'_>, namers: Option<&[Namer]>) -> Vec<Rule<ClientPart>> {
-    root.list("clients", &CLIENT).unwrap_or_default().iter().filter_map(|fields| entry(fields, namers)).collect()
+    root.list("clients", &CLIENT)
+        .unwrap_or_default()
+        .iter()
+        .filter_map(|fields| entry(fields, namers))
+        .collect()
 }
 
 fn entry(fields: &Fields<'_>, namers: Option<&[Namer]>) -> Option<Rule<ClientPart>> {
