@@ -125,6 +125,11 @@ impl Tally {
         self.0.iter().map(|counts| counts.wrong).sum()
     }
 
+    /// Results that the services gave.
+    pub fn results(&self) -> u64 {
+        self.0.iter().map(|counts| counts.results).sum()
+    }
+
     /// All calls.
     pub fn calls(&self) -> u64 {
         self.0.iter().map(Counts::calls).sum()
