@@ -261,6 +261,11 @@ impl<T> ClientSession<T> {
         SessionStatus::Busy(busy)
     }
 
+    /// Whether the server has given a lease that ends: only then does [`Self::status`] look at the time.
+    pub fn has_lease(&self) -> bool {
+        self.lease_end.is_some()
+    }
+
     /// What is to be written. `is_empty` before a call tells whether the socket task must be woken after it.
     pub fn outbox(&self) -> &Outbox {
         &self.outbox
