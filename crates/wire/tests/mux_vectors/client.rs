@@ -115,7 +115,7 @@ fn conversations_of_live_clients() {
         println!("{}", name(entry));
         converse(entry);
     }
-    assert_eq!((held.len(), others.len()), (53, 24));
+    assert_eq!((held.len(), others.len()), (55, 24));
 }
 
 fn converse(entry: &Value) {
@@ -165,6 +165,12 @@ fn start(name: &str, steps: &[Value]) -> Run {
     let from_tinit =
         ["rinit-version-2", "rinit-other-tag", "tinit-answered"].iter().any(|part| name.contains(part));
     let mut run = Run::new(whole || from_tinit, tls);
+    if name == "c-client-tdrain" {
+        // Recorded from the drain on; a call is in flight.
+        run.dispatch(&Tdispatch::default()).unwrap();
+        run.collect();
+        run.written.clear();
+    }
     if from_tinit {
         assert!(first.is_some());
         run.receive(&message(&probe));

@@ -99,6 +99,7 @@ struct Run {
     /// Requests the session answered by itself.
     refused: Vec<(Tag, Refusal)>,
     handed: usize,
+    app_nacks: bool,
     over: bool,
     inbox: BytesMut,
     written: Vec<Frame>,
@@ -114,6 +115,7 @@ impl Run {
             calls: BTreeMap::new(),
             refused: Vec::new(),
             handed: 0,
+            app_nacks: true,
             over: false,
             inbox: BytesMut::new(),
             written: Vec::new(),
@@ -166,15 +168,18 @@ impl Run {
 
     /// Lets the application give the answer that was recorded, if it is its turn.
     fn answer(&mut self, recorded: &Frame) {
-        let Some(call) = self.calls.remove(&recorded.tag) else { return };
-        let reply = match recorded.kind {
-            kind::RDISPATCH => Rdispatch::decode(recorded.body.clone()).unwrap(),
-            kind::RREQ => {
-                let Rreq { status, body } = Rreq::decode(recorded.body.clone()).unwrap();
-                Rdispatch { status, body, ..Rdispatch::default() }
-            }
-            _ => return drop(self.calls.insert(recorded.tag, call)),
+        let is_reply = matches!(recorded.kind, kind::RDISPATCH | kind::RREQ);
+        let Some(call) = self.calls.get(&recorded.tag).copied().filter(|_| is_reply) else { return };
+        self.calls.remove(&recorded.tag);
+        let reply = if recorded.kind == kind::RDISPATCH {
+            Rdispatch::decode(recorded.body.clone()).unwrap()
+        } else {
+            let Rreq { status, body } = Rreq::decode(recorded.body.clone()).unwrap();
+            Rdispatch { status, body, ..Rdispatch::default() }
         };
+        if reply.status == Status::Nack && !self.app_nacks {
+            return;
+        }
         let contexts = reply.contexts;
         assert!(self.session.reply(call, reply.status, |out| out.put_pairs(&contexts), reply.body));
     }
@@ -359,14 +364,17 @@ fn transcript(entry: &Value) {
         run.send(&framed(&bytes(&"7f00000174696e697420636865636b".into())), now);
         run.collect();
         run.written.clear();
-    } else if name.starts_with("s-drain") && !name.contains("unnegotiated") {
-        run.shake();
-    } else if name.starts_with("s-lease") {
+    } else if !name.contains("unnegotiated") && (name.starts_with("s-drain") || name.starts_with("s-lease")) {
         run.shake();
     }
+    // Nacks of these are the session's, not the application's.
+    run.app_nacks = !["s-drain", "s-lease", "s-session-refused"].iter().any(|part| name.starts_with(part));
     let (mut recorded, mut written) = (Vec::new(), Vec::new());
     for step in steps {
         if let Some(hex) = step.get("scripted_client_sends") {
+            // "expired" is the body of a request that came when the lease was out.
+            let pause = if bytes(hex).ends_with(b"expired") { 800 } else { 1 };
+            now += Duration::from_millis(pause);
             run.send(&framed(&bytes(hex)), now);
         } else if let Some(hex) = step.get("finagle_server_sends") {
             let expected = frame(&bytes(hex));
@@ -376,7 +384,7 @@ fn transcript(entry: &Value) {
             run.answer(&whole);
             recorded.push(expected);
         } else if let Some(event) = step["event"].as_str() {
-            now += server_event(&mut run, event, now);
+            server_event(&mut run, event, now);
         } else {
             assert_eq!(step["finagle_server"], "closed the connection");
             run.collect();
@@ -398,15 +406,13 @@ fn pieces_from(steps: &[Value], tag: Tag) -> Vec<Frame> {
     pieces
 }
 
-/// Does what the event says happened on the server's side; how much time passes before the next step.
-fn server_event(run: &mut Run, event: &str, now: Duration) -> Duration {
+/// Does what the event says happened on the server's side.
+fn server_event(run: &mut Run, event: &str, now: Duration) {
     if event.starts_with("server.close") {
         run.session.drain();
     } else if let Some(length) = event.strip_prefix("lessee.issue(").and_then(|rest| rest.strip_suffix(')')) {
         match length {
-            "700ms" => {
-                run.session.lease(700, now);
-            }
+            "700ms" => run.session.lease(700, now),
             "100s" => run.session.lease(100_000, now),
             // Recorded from the second on.
             "1500ms" => {}
@@ -417,7 +423,6 @@ fn server_event(run: &mut Run, event: &str, now: Duration) -> Duration {
     } else if event.starts_with("issue max") {
         run.session.lease(u32::MAX, now);
     }
-    Duration::ZERO
 }
 
 #[test]
