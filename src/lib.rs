@@ -2,4 +2,5 @@
 
 pub mod admin;
 pub mod flow;
+pub mod names;
 pub mod observe;
