@@ -152,9 +152,10 @@ impl Serve for Cluster {
     }
 
     fn status(&self) -> Status {
-        match *self.shared.known.borrow() {
-            Known::Pending => Status::Open,
-            _ => self.shared.balance.status(),
+        match self.shared.balance.status() {
+            // Calls wait.
+            Status::Closed if *self.shared.known.borrow() == Known::Pending => Status::Open,
+            status => status,
         }
     }
 }
@@ -239,7 +240,9 @@ impl Shared {
     /// Takes over what discovery says.
     fn follow(&self, members: &Members) {
         let known = match members {
-            Members::Pending => return,
+            Members::Pending if !matches!(*self.known.borrow(), Known::Failed(_)) => return,
+            // Asked again: calls wait for the answer.
+            Members::Pending => Known::Pending,
             Members::Known(list) => {
                 self.replace(list);
                 Known::Members

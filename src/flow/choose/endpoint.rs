@@ -154,7 +154,10 @@ fn verdict(answer: &Result<Response, Failure>) -> Option<bool> {
         },
         Err(failure) => {
             let silent = failure.flags().has(Flags::IGNORABLE)
-                || matches!(failure.why(), Why::BadRequest | Why::Expired | Why::Cancelled | Why::Panic);
+                || matches!(
+                    failure.why(),
+                    Why::BadRequest | Why::Expired | Why::Draining | Why::Cancelled | Why::Panic
+                );
             (!silent).then_some(false)
         }
     }

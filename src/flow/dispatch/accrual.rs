@@ -343,3 +343,6 @@ impl Machine {
         Event::Removed(drawn)
     }
 }
+
+#[cfg(test)]
+mod tests;
