@@ -3,13 +3,18 @@
 //! A [`Request`] goes in, a [`Response`] or a [`Failure`] comes out, through a [`Svc`]. Protocols differ only at the rim:
 //! [`mux`] and [`thrift`] turn their messages into these words and back.
 
+pub mod bridge;
 pub mod context;
+pub mod events;
 pub mod failure;
+pub mod io;
+pub mod mux;
 pub mod payload;
 pub mod purse;
 pub mod request;
 pub mod response;
 pub mod service;
+pub mod thrift;
 
 pub use context::{Context, Deadline};
 pub use failure::{Failure, Flags, Why};

@@ -20,6 +20,11 @@ impl Payload {
         Ok(Self { bytes, head: Some(head) })
     }
 
+    /// A message whose header was found before.
+    pub fn peeked(bytes: Bytes, head: MessageHead) -> Self {
+        Self { bytes, head: Some(head) }
+    }
+
     /// Takes bytes of any kind: Mux may carry what is not Thrift.
     pub fn opaque(bytes: Bytes) -> Self {
         let head = peek(&bytes).ok();

@@ -57,16 +57,30 @@ impl Response {
             Ok(ReplyClass::Result) => Reply::Result,
             Ok(ReplyClass::Void) => Reply::Void,
             Ok(ReplyClass::Declared(id)) => Reply::Declared(id),
-            Ok(ReplyClass::Application(kind)) => Reply::Application(kind),
+            Ok(ReplyClass::Application { kind, .. }) => Reply::Application(kind),
             Err(_) => Reply::Opaque,
         };
         let class = match reply {
             Reply::Result | Reply::Void | Reply::Opaque => Class::Success,
             Reply::Declared(_) if declared_fails => Class::Failure,
             Reply::Declared(_) => Class::Success,
-            Reply::Application(kind) if kind.is_callers_fault() => Class::Ignorable,
+            Reply::Application(kind) if is_callers_fault(kind) => Class::Ignorable,
             Reply::Application(_) => Class::Failure,
         };
         Self { contexts, body, reply, class }
     }
+}
+
+/// Types that say the request was wrong, not the service (thriftmux spec, section 15).
+fn is_callers_fault(kind: ApplicationExceptionType) -> bool {
+    use ApplicationExceptionType as Type;
+    matches!(
+        kind,
+        Type::UnknownMethod
+            | Type::InvalidMessageType
+            | Type::ProtocolError
+            | Type::InvalidTransform
+            | Type::InvalidProtocol
+            | Type::UnsupportedClientType
+    )
 }

@@ -34,6 +34,16 @@ pub trait Serve: Send + Sync + 'static {
     }
 }
 
+impl<S: Serve> Serve for Arc<S> {
+    fn call(&self, request: Request) -> impl Future<Output = Result<Response, Failure>> + Send {
+        S::call(self, request)
+    }
+
+    fn status(&self) -> Status {
+        S::status(self)
+    }
+}
+
 type Answer<'a> = Pin<Box<dyn Future<Output = Result<Response, Failure>> + Send + 'a>>;
 
 trait DynServe: Send + Sync {

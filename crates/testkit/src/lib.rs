@@ -1,1 +1,24 @@
-//! Test peers.
+//! Test peers, for tests only: launchers of real servers, a peer made of raw frames, a backend that misbehaves on
+//! request, a load whose every reply is compared, and a strict reader of metrics.
+//!
+//! Nothing here uses the gateway's own codecs: what they get wrong must not be repeated by what checks them. Helpers
+//! panic with what they waited for and the last lines of the program they waited for; a test wants no more of them.
+
+pub mod apache;
+pub mod backend;
+pub mod finagle;
+pub mod gateway;
+pub mod hex;
+pub mod http;
+pub mod lines;
+pub mod load;
+pub mod metrics;
+pub mod mux;
+pub mod proc;
+pub mod raw;
+pub mod thrift;
+pub mod zipkin;
+
+pub use backend::Backend;
+pub use gateway::Gateway;
+pub use proc::Proc;

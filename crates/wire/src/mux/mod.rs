@@ -1,18 +1,18 @@
-//! Mux.
-pub mod context {
-    //! Contexts.
-    /// Trace ids of a call (mux spec, section 15.1).
-    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-    pub struct TraceContext {
-        /// Span.
-        pub span_id: u64,
-        /// Parent.
-        pub parent_id: u64,
-        /// Low half of the trace id.
-        pub trace_id: u64,
-        /// High half, in the 40-byte form.
-        pub trace_id_high: Option<u64>,
-        /// Flags.
-        pub flags: u64,
-    }
-}
+//! Twitter's Mux: many requests and replies over one connection.
+//!
+//! Frames come in through [`frame::next_frame`], go through a session machine ([`client::ClientSession`] towards a
+//! server, [`server::ServerSession`] towards a client) and leave through its [`outbox::Outbox`]. Nothing here does
+//! I/O or reads a clock: the socket layer hands in frames and the time, and takes out bytes and events.
+
+pub mod client;
+pub mod context;
+pub mod fragment;
+pub mod frame;
+pub mod handshake;
+pub mod limits;
+pub mod message;
+pub mod outbox;
+pub mod server;
+pub mod session;
+mod table;
+mod tags;

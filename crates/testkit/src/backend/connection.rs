@@ -1,0 +1,293 @@
+//! One connection of the backend: tells Mux from framed Thrift by the first frame, then serves it.
+
+use super::{Call, Event, Order, Reply, Shared};
+use crate::mux::{self, Dispatch};
+use crate::thrift::Message;
+use bytes::{Buf, BufMut, Bytes, BytesMut};
+use std::collections::HashMap;
+use std::sync::Arc;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::{broadcast, mpsc, oneshot};
+use tokio::task::{AbortHandle, JoinSet};
+
+/// Longest frame taken.
+const MAX_FRAME: usize = 64 << 20;
+/// Frames that wait to be written.
+const UNWRITTEN: usize = 1024;
+
+/// Accepts until it is aborted; connections end with it.
+pub(super) async fn accept(listener: TcpListener, shared: Arc<Shared>) {
+    let mut connections = JoinSet::new();
+    let mut number = 0;
+    while let Ok((stream, _)) = listener.accept().await {
+        shared.note(Event::Open(number));
+        connections.spawn(connection(stream, shared.clone(), number));
+        number += 1;
+    }
+}
+
+async fn connection(stream: TcpStream, shared: Arc<Shared>, number: usize) {
+    // Small frames must not wait for each other; if this fails they only do.
+    let _ = stream.set_nodelay(true);
+    let orders = shared.orders.subscribe();
+    let (read, write) = stream.into_split();
+    let (out, frames) = mpsc::channel(UNWRITTEN);
+    let conn = Connection {
+        shared: shared.clone(),
+        number,
+        out,
+        tasks: JoinSet::new(),
+        tags: HashMap::new(),
+        before: None,
+        is_mux: None,
+    };
+    tokio::select! {
+        () = conn.serve(Frames { read, buffer: BytesMut::new() }, orders) => (),
+        () = writing(write, frames, &shared, number) => (),
+    }
+    shared.note(Event::Closed(number));
+}
+
+/// What a task of a connection wants written.
+enum Write {
+    Frame(Bytes),
+    /// The answer to a call, to be noted once it is written.
+    Answer(Bytes, Option<u32>),
+    Close,
+}
+
+async fn writing(
+    mut write: OwnedWriteHalf,
+    mut frames: mpsc::Receiver<Write>,
+    shared: &Shared,
+    number: usize,
+) {
+    while let Some(next) = frames.recv().await {
+        let (frame, tag) = match next {
+            Write::Frame(frame) => (frame, None),
+            Write::Answer(frame, tag) => (frame, Some(tag)),
+            Write::Close => return,
+        };
+        if write.write_all(&frame).await.is_err() {
+            return;
+        }
+        if let Some(tag) = tag {
+            shared.note(Event::Answered(number, tag));
+        }
+    }
+}
+
+struct Frames {
+    read: OwnedReadHalf,
+    buffer: BytesMut,
+}
+
+impl Frames {
+    /// The content of the next frame; `None` at the end. Nothing is lost if it is dropped while it waits.
+    async fn next(&mut self) -> Option<Bytes> {
+        loop {
+            if let Some(head) = self.buffer.get(..4) {
+                let length = u32::from_be_bytes([head[0], head[1], head[2], head[3]]) as usize;
+                if length > MAX_FRAME {
+                    return None;
+                }
+                if self.buffer.len() >= 4 + length {
+                    self.buffer.advance(4);
+                    return Some(self.buffer.split_to(length).freeze());
+                }
+            }
+            match self.read.read_buf(&mut self.buffer).await {
+                Ok(0) | Err(_) => return None,
+                Ok(_) => (),
+            }
+        }
+    }
+}
+
+struct Connection {
+    shared: Arc<Shared>,
+    number: usize,
+    out: mpsc::Sender<Write>,
+    tasks: JoinSet<()>,
+    /// Mux calls in flight, by tag.
+    tags: HashMap<u32, AbortHandle>,
+    /// Framed calls are answered in order: when the last one has been.
+    before: Option<oneshot::Receiver<()>>,
+    is_mux: Option<bool>,
+}
+
+impl Connection {
+    async fn serve(mut self, mut frames: Frames, mut orders: broadcast::Receiver<Order>) {
+        loop {
+            tokio::select! {
+                frame = frames.next() => match frame {
+                    Some(frame) => self.take(frame).await,
+                    None => return,
+                },
+                order = orders.recv() => match order {
+                    Ok(Order::Send(frame)) => self.write(frame).await,
+                    Ok(Order::Close) | Err(_) => return,
+                },
+                Some(_) = self.tasks.join_next() => (),
+            }
+        }
+    }
+
+    async fn write(&self, frame: Bytes) {
+        // The writer ends only together with the connection.
+        let _ = self.out.send(Write::Frame(frame)).await;
+    }
+
+    async fn take(&mut self, frame: Bytes) {
+        // As Mux, the first word of a Thrift call would be an Rerr with a tag that no Mux client uses for it.
+        let thrift = || matches!(frame.get(..2), Some([0x80, 0x01] | [0x82, _]));
+        let is_mux = *self.is_mux.get_or_insert_with(|| !thrift());
+        if is_mux { self.mux(frame).await } else { self.framed(frame) }
+    }
+
+    async fn mux(&mut self, message: Bytes) {
+        let Some((kind, tag, body)) = mux::split(&message) else { return };
+        match kind {
+            mux::TINIT => self.write(mux::frame(mux::RINIT, tag, &[0, 1])).await,
+            mux::TPING => self.write(mux::frame(mux::RPING, tag, b"")).await,
+            mux::RERR | mux::OLD_RERR if &body[..] == mux::TINIT_CHECK => {
+                self.write(mux::frame(kind, tag, &body)).await;
+            }
+            mux::RDRAIN => self.shared.note(Event::Drained(self.number)),
+            mux::TDISCARDED | mux::OLD_TDISCARDED if body.len() >= 3 => self.discard(&body).await,
+            mux::TDISPATCH | mux::TREQ => {
+                let dispatch = match kind {
+                    mux::TDISPATCH => Dispatch::parse(&body),
+                    // A Treq has only trace pairs, one byte for their number and two for each length pair.
+                    _ => treq(&body).map(|body| Dispatch { body, ..Dispatch::default() }),
+                };
+                let Some(dispatch) = dispatch else { return };
+                let answer = self.call(dispatch, Some(tag), kind == mux::TREQ);
+                let handle = self.tasks.spawn(answer);
+                self.tags.insert(tag, handle);
+            }
+            _ => (),
+        }
+    }
+
+    /// Stops the call and says so at once, as Finagle does; what has been answered is left alone.
+    async fn discard(&mut self, body: &Bytes) {
+        let tag = u32::from_be_bytes([0, body[0], body[1], body[2]]);
+        let why = String::from_utf8_lossy(&body[3..]).into_owned();
+        self.shared.note(Event::Discarded(self.number, tag, why));
+        if let Some(call) = self.tags.remove(&tag).filter(|call| !call.is_finished()) {
+            call.abort();
+            self.write(mux::frame(mux::RDISCARDED, tag, b"")).await;
+        }
+    }
+
+    fn framed(&mut self, frame: Bytes) {
+        let answer = self.call(Dispatch { body: frame, ..Dispatch::default() }, None, false);
+        let (done, next) = oneshot::channel();
+        let before = self.before.replace(next);
+        self.tasks.spawn(async move {
+            if let Some(before) = before {
+                // It ends with the answer before this one, or with that task.
+                let _ = before.await;
+            }
+            answer.await;
+            drop(done);
+        });
+    }
+
+    /// Notes a call and carries out what is planned for it.
+    fn call(&self, dispatch: Dispatch, tag: Option<u32>, is_treq: bool) -> impl Future<Output = ()> + use<> {
+        let message = Message::parse(&dispatch.body);
+        let call = Call {
+            conn: self.number,
+            tag,
+            contexts: dispatch.contexts,
+            dest: dispatch.dest,
+            dtab: dispatch.dtab,
+            bytes: dispatch.body,
+            message: message.clone(),
+        };
+        self.shared.note(Event::Call(call));
+        let plan = self.shared.next_plan();
+        let out = self.out.clone();
+        async move {
+            if !plan.delay.is_zero() {
+                tokio::time::sleep(plan.delay).await;
+            }
+            if matches!(plan.reply, Reply::Hang) {
+                // In flight until it is discarded or the connection ends.
+                std::future::pending::<()>().await;
+            }
+            let write = match tag {
+                Some(tag) => mux_answer(plan.reply, message, tag, is_treq),
+                None => framed_answer(plan.reply, message),
+            };
+            if let Some(write) = write {
+                let _ = out.send(write).await;
+            }
+        }
+    }
+}
+
+/// The Thrift message that is due, or why there is none.
+fn thrift_answer(reply: Reply, message: Option<Message>) -> Result<Bytes, Reply> {
+    let Some(message) = message else {
+        return match reply {
+            Reply::Bytes(bytes) => Ok(bytes),
+            Reply::Serve | Reply::With(_) | Reply::Exception(..) | Reply::Declared(_) => Err(Reply::Close),
+            other => Err(other),
+        };
+    };
+    match reply {
+        Reply::Serve | Reply::With(_) => Ok(message.served().map_or(Bytes::new(), |m| m.to_bytes())),
+        Reply::Exception(code, text) => Ok(message.exception(code, &text).to_bytes()),
+        Reply::Declared(why) => Ok(message.declared_exception(&why).to_bytes()),
+        Reply::Bytes(bytes) => Ok(bytes),
+        other => Err(other),
+    }
+}
+
+fn mux_answer(reply: Reply, message: Option<Message>, tag: u32, is_treq: bool) -> Option<Write> {
+    let contexts = if let Reply::With(contexts) = &reply { contexts.clone() } else { Vec::new() };
+    let (status, contexts, body) = match thrift_answer(reply, message) {
+        Ok(body) => (mux::OK, contexts, body),
+        Err(Reply::Nack(contexts)) => (mux::NACK, contexts, Bytes::new()),
+        Err(Reply::Error(contexts, text)) => (mux::ERROR, contexts, Bytes::from(text)),
+        Err(Reply::Close) => return Some(Write::Close),
+        Err(_) => return None,
+    };
+    let frame = if is_treq {
+        let mut out = vec![status];
+        out.extend_from_slice(&body);
+        mux::frame(mux::RREQ, tag, &out)
+    } else {
+        mux::frame(mux::RDISPATCH, tag, &mux::rdispatch(status, &contexts, &body))
+    };
+    Some(Write::Answer(frame, Some(tag)))
+}
+
+fn framed_answer(reply: Reply, message: Option<Message>) -> Option<Write> {
+    let body = match thrift_answer(reply, message.clone()) {
+        // A one-way call: nothing at all is written.
+        Ok(body) if body.is_empty() => return None,
+        Ok(body) => body,
+        Err(Reply::Error(_, text)) => message?.exception(6, &text).to_bytes(),
+        Err(Reply::Close | Reply::Nack(_)) => return Some(Write::Close),
+        Err(_) => return None,
+    };
+    let mut out = BytesMut::with_capacity(4 + body.len());
+    out.put_u32(body.len() as u32);
+    out.put_slice(&body);
+    Some(Write::Answer(out.freeze(), None))
+}
+
+/// The Thrift message of a Treq's body.
+fn treq(body: &Bytes) -> Option<Bytes> {
+    let mut at = 1;
+    for _ in 0..*body.first()? {
+        at += 2 + usize::from(*body.get(at + 1)?);
+    }
+    (at <= body.len()).then(|| body.slice(at..))
+}

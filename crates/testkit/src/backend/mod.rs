@@ -1,0 +1,263 @@
+//! A backend inside the test's own process: speaks framed Thrift and Mux on one port, serves Echo and Probe, misbehaves
+//! as told, and writes down all that it sees. It lives on the test's runtime, so paused time holds for it too.
+
+mod connection;
+
+use crate::mux::Pairs;
+use crate::thrift::Message;
+use bytes::Bytes;
+use parking_lot::Mutex;
+use std::collections::VecDeque;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::net::TcpListener;
+use tokio::sync::{broadcast, watch};
+use tokio::task::JoinHandle;
+
+/// How long [`Backend::wait`] waits.
+pub const LIMIT: Duration = Duration::from_secs(20);
+/// Orders to connections that one of them may be behind by.
+const ORDERS: usize = 64;
+
+/// What is done with a call.
+#[derive(Clone, Debug, Default)]
+pub struct Plan {
+    /// Waited before anything else.
+    pub delay: Duration,
+    /// Then done.
+    pub reply: Reply,
+}
+
+impl Plan {
+    /// At once.
+    pub fn now(reply: Reply) -> Self {
+        Self { delay: Duration::ZERO, reply }
+    }
+
+    /// The usual reply, later.
+    pub fn after(delay: Duration) -> Self {
+        Self { delay, reply: Reply::Serve }
+    }
+}
+
+/// An answer, or the lack of one.
+#[derive(Clone, Debug, Default)]
+pub enum Reply {
+    /// What the service answers.
+    #[default]
+    Serve,
+    /// Never any.
+    Hang,
+    /// The connection is closed instead.
+    Close,
+    /// A Mux nack with these contexts; on framed Thrift, the connection is closed, as Finagle does it.
+    Nack(Pairs),
+    /// A Mux error with contexts and a text; on framed Thrift, a TApplicationException of type 6.
+    Error(Pairs, String),
+    /// A TApplicationException with type and text.
+    Exception(i32, String),
+    /// The declared exception of Probe.add and Echo.fail, as field 1 of the result.
+    Declared(String),
+    /// These bytes in place of the Thrift message.
+    Bytes(Bytes),
+    /// The usual reply, with these contexts (Mux only).
+    With(Pairs),
+}
+
+/// One call as it came in.
+#[derive(Clone, Debug)]
+pub struct Call {
+    /// Which connection, counted from 0.
+    pub conn: usize,
+    /// The Mux tag; `None` on framed Thrift.
+    pub tag: Option<u32>,
+    /// Contexts, in order.
+    pub contexts: Pairs,
+    /// The destination; empty on framed Thrift.
+    pub dest: Bytes,
+    /// The dtab, in order.
+    pub dtab: Pairs,
+    /// The whole Thrift message, with a TTwitter header if the gateway has sent one.
+    pub bytes: Bytes,
+    /// The Thrift message, if it could be read.
+    pub message: Option<Message>,
+}
+
+impl Call {
+    /// The method's name, as text.
+    pub fn method(&self) -> String {
+        self.message.as_ref().map_or(String::new(), |m| String::from_utf8_lossy(&m.name).into_owned())
+    }
+
+    /// The first context called `key`.
+    pub fn context(&self, key: &str) -> Option<&Bytes> {
+        self.contexts.iter().find(|(k, _)| k == key).map(|(_, v)| v)
+    }
+}
+
+/// What happened, in order.
+#[derive(Clone, Debug)]
+pub enum Event {
+    /// A connection was accepted.
+    Open(usize),
+    /// A call came in.
+    Call(Call),
+    /// The answer to a call was written.
+    Answered(usize, Option<u32>),
+    /// A Tdiscarded came: connection, tag, reason.
+    Discarded(usize, u32, String),
+    /// An Rdrain came: connection.
+    Drained(usize),
+    /// A connection ended, by whichever side.
+    Closed(usize),
+}
+
+/// An order to all connections.
+#[derive(Clone, Debug)]
+enum Order {
+    Send(Bytes),
+    Close,
+}
+
+struct Shared {
+    plan: Mutex<Plan>,
+    script: Mutex<VecDeque<Plan>>,
+    events: watch::Sender<Vec<Event>>,
+    orders: broadcast::Sender<Order>,
+}
+
+impl Shared {
+    fn note(&self, event: Event) {
+        self.events.send_modify(|events| events.push(event));
+    }
+
+    fn next_plan(&self) -> Plan {
+        self.script.lock().pop_front().unwrap_or_else(|| self.plan.lock().clone())
+    }
+}
+
+/// A listening backend. Dropping it closes everything.
+pub struct Backend {
+    addr: SocketAddr,
+    shared: Arc<Shared>,
+    accepting: JoinHandle<()>,
+}
+
+impl Backend {
+    /// Listens on a free port of 127.0.0.1.
+    ///
+    /// # Panics
+    /// If that fails.
+    pub async fn start() -> Self {
+        Self::on("127.0.0.1:0".parse().expect("an address")).await
+    }
+
+    /// Listens on `addr`: where another backend has been before, for example.
+    ///
+    /// # Panics
+    /// If that fails.
+    pub async fn on(addr: SocketAddr) -> Self {
+        let listener = TcpListener::bind(addr).await.unwrap_or_else(|e| panic!("{addr}: {e}"));
+        let addr = listener.local_addr().expect("a bound socket has an address");
+        let shared = Arc::new(Shared {
+            plan: Mutex::default(),
+            script: Mutex::default(),
+            events: watch::Sender::new(Vec::new()),
+            orders: broadcast::Sender::new(ORDERS),
+        });
+        let accepting = tokio::spawn(connection::accept(listener, shared.clone()));
+        Self { addr, shared, accepting }
+    }
+
+    /// Where it listens.
+    pub fn addr(&self) -> SocketAddr {
+        self.addr
+    }
+
+    /// Sets what is done with each call from now on.
+    pub fn set(&self, plan: Plan) {
+        *self.shared.plan.lock() = plan;
+    }
+
+    /// Sets what is done with the next calls, one each, before the plan holds again.
+    pub fn script(&self, plans: impl IntoIterator<Item = Plan>) {
+        self.shared.script.lock().extend(plans);
+    }
+
+    /// Writes a frame, length included, to every open connection.
+    pub fn send(&self, frame: Bytes) {
+        // Without a connection there is nobody to tell.
+        let _ = self.shared.orders.send(Order::Send(frame));
+    }
+
+    /// Sends Tdrain with tag 1 on every open connection.
+    pub fn drain(&self) {
+        self.send(crate::mux::frame(crate::mux::TDRAIN, 1, b""));
+    }
+
+    /// Sends Tlease on every open connection.
+    pub fn lease(&self, how_long: Duration) {
+        let mut body = vec![0];
+        body.extend((how_long.as_millis() as u64).to_be_bytes());
+        self.send(crate::mux::frame(crate::mux::TLEASE, 0, &body));
+    }
+
+    /// Closes every open connection.
+    pub fn close_connections(&self) {
+        let _ = self.shared.orders.send(Order::Close);
+    }
+
+    /// All that has happened.
+    pub fn events(&self) -> Vec<Event> {
+        self.shared.events.borrow().clone()
+    }
+
+    /// All calls that came in.
+    pub fn calls(&self) -> Vec<Call> {
+        calls(&self.shared.events.borrow()).cloned().collect()
+    }
+
+    /// Waits until `look` makes something of what has happened.
+    ///
+    /// # Panics
+    /// With what has happened, if it does not in time.
+    pub async fn wait<T>(&self, what: &str, mut look: impl FnMut(&[Event]) -> Option<T>) -> T {
+        let mut events = self.shared.events.subscribe();
+        let search = async {
+            loop {
+                if let Some(found) = look(&events.borrow_and_update()) {
+                    return found;
+                }
+                events.changed().await.expect("the backend is here");
+            }
+        };
+        match tokio::time::timeout(LIMIT, search).await {
+            Ok(found) => found,
+            Err(_) => panic!("waited for {what}; the backend saw {:#?}", self.events()),
+        }
+    }
+
+    /// Waits until `n` calls have come in.
+    ///
+    /// # Panics
+    /// With what has happened, if they have not in time.
+    pub async fn wait_calls(&self, n: usize) -> Vec<Call> {
+        let all = |events: &[Event]| calls(events).cloned().collect::<Vec<_>>();
+        self.wait(&format!("{n} calls"), |events| Some(all(events)).filter(|c| c.len() >= n)).await
+    }
+}
+
+impl Drop for Backend {
+    fn drop(&mut self) {
+        self.close_connections();
+        self.accepting.abort();
+    }
+}
+
+fn calls(events: &[Event]) -> impl Iterator<Item = &Call> {
+    events.iter().filter_map(|e| if let Event::Call(call) = e { Some(call) } else { None })
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,99 @@
+//! The gateway itself, as a process: what a user starts and sees, and no more.
+
+use crate::http;
+use crate::metrics::{self, Exposition};
+use crate::proc::{LIMIT, Proc};
+use std::collections::HashMap;
+use std::net::SocketAddr;
+use std::path::Path;
+use std::time::Duration;
+
+/// How long it may take to accept calls.
+const START_LIMIT: Duration = Duration::from_secs(60);
+
+/// A running gateway.
+pub struct Gateway {
+    /// The process.
+    pub proc: Proc,
+    /// The first listener's address.
+    pub addr: SocketAddr,
+    /// All listeners, by name.
+    pub listeners: HashMap<String, SocketAddr>,
+    /// The admin server's address.
+    pub admin: SocketAddr,
+}
+
+impl Gateway {
+    /// Starts `muxgate run` with one listener on a free port, an admin server, and `args`, and waits until it accepts
+    /// calls. `program` is the binary, which only a test of the root package knows: `env!("CARGO_BIN_EXE_muxgate")`.
+    ///
+    /// # Panics
+    /// With its log, if it does not accept calls.
+    pub fn start(program: &str, args: &[&str]) -> Self {
+        let mut all = vec!["run", "--listen", "127.0.0.1:0", "--admin", "127.0.0.1:0"];
+        all.extend(args);
+        Self::run(program, &all)
+    }
+
+    /// Starts `muxgate run FILE`; the file must have one listener or more and an admin server.
+    ///
+    /// # Panics
+    /// With its log, if it does not accept calls.
+    pub fn of_file(program: &str, file: &Path) -> Self {
+        Self::run(program, &["run", &file.to_string_lossy()])
+    }
+
+    fn run(program: &str, args: &[&str]) -> Self {
+        let proc = Proc::start("muxgate", program, args, &[]);
+        let mut listeners = Vec::new();
+        let admin = proc.wait_line("listening and admin lines", START_LIMIT, |line| {
+            let words: Vec<&str> = line.split(' ').collect();
+            match words[..] {
+                ["listening", name, addr] => listeners.push((name.to_owned(), addr.parse().ok()?)),
+                ["admin", addr] => return addr.parse().ok(),
+                _ => (),
+            }
+            None
+        });
+        // Whichever of the two kinds of line comes first, one listener is needed.
+        if listeners.is_empty() {
+            listeners.push(proc.wait_line("a listening line", START_LIMIT, |line| {
+                let (name, addr) = line.strip_prefix("listening ")?.split_once(' ')?;
+                Some((name.to_owned(), addr.parse().ok()?))
+            }));
+        }
+        let addr = listeners[0].1;
+        Self { proc, addr, listeners: listeners.into_iter().collect(), admin }
+    }
+
+    /// GETs a page of the admin server.
+    ///
+    /// # Panics
+    /// If there is no answer, or inside a runtime.
+    #[track_caller]
+    pub fn page(&self, path: &str) -> (u16, String) {
+        http::get_blocking(&format!("http://{}{path}", self.admin)).unwrap_or_else(|e| panic!("{e}"))
+    }
+
+    /// The metrics, read by the strict parser.
+    ///
+    /// # Panics
+    /// If they cannot be had or read, or inside a runtime.
+    #[track_caller]
+    pub fn metrics(&self) -> Exposition {
+        let (status, text) = self.page("/metrics");
+        assert_eq!(status, 200, "{text}");
+        metrics::parse(&text).unwrap_or_else(|e| panic!("/metrics: {e}\n{text}"))
+    }
+
+    /// Ends it as an operator does, and asserts that it ended well.
+    ///
+    /// # Panics
+    /// If it does not end in time with status 0.
+    #[track_caller]
+    pub fn stop(self) {
+        self.proc.terminate();
+        let status = self.proc.wait(LIMIT);
+        assert!(status.success(), "the gateway ended with {status}\n{}", self.proc.report());
+    }
+}

@@ -1,0 +1,40 @@
+//! The one thing that tests do over HTTP: GET.
+
+use http_body_util::{BodyExt, Empty};
+use hyper::body::Bytes;
+use hyper_util::client::legacy::Client;
+use hyper_util::rt::TokioExecutor;
+use std::time::Duration;
+
+/// How long an answer may take.
+pub const LIMIT: Duration = Duration::from_secs(30);
+
+/// Fetches `url`: the status and the body as text.
+///
+/// # Errors
+/// Why there was no answer, or not in UTF-8.
+pub async fn get(url: &str) -> Result<(u16, String), String> {
+    let uri = url.parse::<hyper::Uri>().map_err(|e| format!("{url}: {e}"))?;
+    let fetch = async {
+        let client = Client::builder(TokioExecutor::new()).build_http::<Empty<Bytes>>();
+        let answer = client.get(uri).await.map_err(|e| format!("{url}: {e:?}"))?;
+        let status = answer.status().as_u16();
+        let body = answer.into_body().collect().await.map_err(|e| format!("{url}: {e}"))?.to_bytes();
+        let text = String::from_utf8(body.to_vec()).map_err(|e| format!("{url}: {e}"))?;
+        Ok((status, text))
+    };
+    tokio::time::timeout(LIMIT, fetch).await.map_err(|_| format!("{url}: no answer within {LIMIT:?}"))?
+}
+
+/// As [`get`], for tests without a runtime.
+///
+/// # Errors
+/// As [`get`].
+///
+/// # Panics
+/// Inside a runtime.
+pub fn get_blocking(url: &str) -> Result<(u16, String), String> {
+    let runtime =
+        tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(|e| e.to_string())?;
+    runtime.block_on(get(url))
+}

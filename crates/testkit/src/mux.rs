@@ -1,0 +1,163 @@
+//! As much of Mux as a test service needs, written from the protocol's text and not from the gateway's code.
+
+use bytes::{BufMut, Bytes, BytesMut};
+
+/// A call with contexts, destination and dtab.
+pub const TDISPATCH: i8 = 2;
+/// Its answer.
+pub const RDISPATCH: i8 = -2;
+/// A call without any of that.
+pub const TREQ: i8 = 1;
+/// Its answer.
+pub const RREQ: i8 = -1;
+/// "Send no more calls."
+pub const TDRAIN: i8 = 64;
+/// The answer to it.
+pub const RDRAIN: i8 = -64;
+/// A ping.
+pub const TPING: i8 = 65;
+/// Its answer.
+pub const RPING: i8 = -65;
+/// "The answer to this call is not wanted any more."
+pub const TDISCARDED: i8 = 66;
+/// The answer to it.
+pub const RDISCARDED: i8 = -66;
+/// "You may send for so long."
+pub const TLEASE: i8 = 67;
+/// The handshake.
+pub const TINIT: i8 = 68;
+/// Its answer.
+pub const RINIT: i8 = -68;
+/// An error.
+pub const RERR: i8 = -128;
+/// What Finagle sends in place of [`RERR`].
+pub const OLD_RERR: i8 = 127;
+/// What Finagle sends in place of [`TDISCARDED`].
+pub const OLD_TDISCARDED: i8 = -62;
+/// The text by which a client asks whether the handshake is known.
+pub const TINIT_CHECK: &[u8] = b"tinit check";
+
+/// Rdispatch statuses.
+pub const OK: u8 = 0;
+/// The call failed.
+pub const ERROR: u8 = 1;
+/// The call was not tried.
+pub const NACK: u8 = 2;
+
+/// A list of keys and values.
+pub type Pairs = Vec<(Bytes, Bytes)>;
+
+/// A message with its length in front.
+pub fn frame(kind: i8, tag: u32, body: &[u8]) -> Bytes {
+    let mut out = BytesMut::with_capacity(8 + body.len());
+    out.put_u32(4 + body.len() as u32);
+    out.put_i8(kind);
+    out.put_uint(u64::from(tag), 3);
+    out.put_slice(body);
+    out.freeze()
+}
+
+/// Type, tag (with its fragment bit) and body of a message without its length.
+pub fn split(message: &Bytes) -> Option<(i8, u32, Bytes)> {
+    let head = message.get(..4)?;
+    Some((head[0] as i8, u32::from_be_bytes([0, head[1], head[2], head[3]]), message.slice(4..)))
+}
+
+/// What a Tdispatch holds.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Dispatch {
+    /// Contexts, in order.
+    pub contexts: Pairs,
+    /// The destination's text.
+    pub dest: Bytes,
+    /// Prefixes and trees, in order.
+    pub dtab: Pairs,
+    /// The Thrift message.
+    pub body: Bytes,
+}
+
+impl Dispatch {
+    /// Reads a Tdispatch's body.
+    pub fn parse(body: &Bytes) -> Option<Self> {
+        let mut at = 0;
+        let contexts = pairs(body, &mut at)?;
+        let dest = short(body, &mut at)?;
+        let dtab = pairs(body, &mut at)?;
+        Some(Self { contexts, dest, dtab, body: body.slice(at..) })
+    }
+
+    /// Writes a Tdispatch's body.
+    pub fn to_bytes(&self) -> Bytes {
+        let mut out = BytesMut::new();
+        put_pairs(&mut out, &self.contexts);
+        out.put_u16(self.dest.len() as u16);
+        out.put_slice(&self.dest);
+        put_pairs(&mut out, &self.dtab);
+        out.put_slice(&self.body);
+        out.freeze()
+    }
+
+    /// The first context called `key`.
+    pub fn context(&self, key: &str) -> Option<&Bytes> {
+        self.contexts.iter().find(|(k, _)| k == key).map(|(_, v)| v)
+    }
+}
+
+/// An Rdispatch's body.
+pub fn rdispatch(status: u8, contexts: &Pairs, body: &[u8]) -> Bytes {
+    let mut out = BytesMut::new();
+    out.put_u8(status);
+    put_pairs(&mut out, contexts);
+    out.put_slice(body);
+    out.freeze()
+}
+
+/// Status, contexts and rest of an Rdispatch's body.
+pub fn parse_rdispatch(body: &Bytes) -> Option<(u8, Pairs, Bytes)> {
+    let mut at = 1;
+    let contexts = pairs(body, &mut at)?;
+    Some((*body.first()?, contexts, body.slice(at..)))
+}
+
+fn pairs(bytes: &Bytes, at: &mut usize) -> Option<Pairs> {
+    let head = bytes.get(*at..*at + 2)?;
+    let n = u16::from_be_bytes([head[0], head[1]]);
+    *at += 2;
+    (0..n).map(|_| Some((short(bytes, at)?, short(bytes, at)?))).collect()
+}
+
+fn short(bytes: &Bytes, at: &mut usize) -> Option<Bytes> {
+    let head = bytes.get(*at..*at + 2)?;
+    let start = *at + 2;
+    let end = start + usize::from(u16::from_be_bytes([head[0], head[1]]));
+    bytes.get(start..end)?;
+    *at = end;
+    Some(bytes.slice(start..end))
+}
+
+fn put_pairs(out: &mut BytesMut, pairs: &Pairs) {
+    out.put_u16(pairs.len() as u16);
+    for text in pairs.iter().flat_map(|(k, v)| [k, v]) {
+        out.put_u16(text.len() as u16);
+        out.put_slice(text);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::hex;
+
+    #[test]
+    fn a_dispatch_is_read_and_written() {
+        // bc-05, without the length.
+        let text = "02000002000000082f732f70726f62650000800100010000000361646400000008080001000000010800020000000200";
+        let (kind, tag, body) = split(&Bytes::from(hex::decode(text))).unwrap();
+        let dispatch = Dispatch::parse(&body).unwrap();
+        assert_eq!((kind, tag, &dispatch.dest[..]), (TDISPATCH, 2, &b"/s/probe"[..]));
+        assert_eq!(hex::encode(&frame(kind, tag, &dispatch.to_bytes())), format!("00000030{text}"));
+        let pair = vec![(Bytes::from_static(b"k"), Bytes::from_static(b"vv"))];
+        let body = rdispatch(NACK, &pair, b"rest");
+        assert_eq!(parse_rdispatch(&body).unwrap(), (NACK, pair, Bytes::from_static(b"rest")));
+    }
+}
