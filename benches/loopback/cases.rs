@@ -48,9 +48,13 @@ impl Case {
 impl fmt::Display for Case {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { proto, connections, in_flight, size } = self;
+        let connections = match connections {
+            1 => "1 connection".to_owned(),
+            more => format!("{more} connections"),
+        };
         f.pad(&match proto {
-            Proto::Framed => format!("{proto} {size} B, {connections} connections"),
-            Proto::Mux => format!("{proto} {size} B, 1 connection, {in_flight} in flight"),
+            Proto::Framed => format!("{proto} {size} B, {connections}"),
+            Proto::Mux => format!("{proto} {size} B, {connections}, {in_flight} in flight"),
         })
     }
 }

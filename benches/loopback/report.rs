@@ -62,7 +62,7 @@ fn median(mut values: Vec<f64>) -> f64 {
 /// Prints both tables.
 pub fn print(rows: &[Row], idle: &[Idle], peaks: &[(&str, u64)]) {
     println!(
-        "{:<36}{:<33}{:>10}{:>8}{:>12}{:>8}  target",
+        "{:<38}{:<33}{:>10}{:>8}{:>12}{:>8}  target",
         "medians", "", "calls/s", "ratio", "CPU us/call", "ratio"
     );
     let mut last = None;
@@ -78,12 +78,10 @@ pub fn print(rows: &[Row], idle: &[Idle], peaks: &[(&str, u64)]) {
                 (format!("{:.2}", row.cpu()), format!("{ratio:.2}"))
             }
         };
-        println!(
-            "{case:<36}{:<33}{:>10.0}{rate:>8}{cpu:>12}{cpu_ratio:>8}  {}",
-            row.name(),
-            row.rate(),
-            target(rows, row)
-        );
+        let (name, target) = (row.name(), target(rows, row));
+        let line =
+            format!("{case:<38}{name:<33}{:>10.0}{rate:>8}{cpu:>12}{cpu_ratio:>8}  {target}", row.rate());
+        println!("{}", line.trim_end());
     }
     println!(
         "\n{:<36}{:>12}{:>16}{:>14}  target",
@@ -98,7 +96,8 @@ pub fn print(rows: &[Row], idle: &[Idle], peaks: &[(&str, u64)]) {
             ),
             false => String::new(),
         };
-        println!("{:<36}{:>12}{:>16.1}{:>14}  {target}", idle.name, idle.start, idle.each, idle.connections);
+        let Idle { name, start, each, connections, .. } = idle;
+        println!("{}", format!("{name:<36}{start:>12}{each:>16.1}{connections:>14}  {target}").trim_end());
     }
     println!("\npeak memory after all cases, KiB");
     for (name, peak) in peaks {
