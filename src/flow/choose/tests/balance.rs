@@ -157,7 +157,8 @@ async fn two_unequal_endpoints_are_always_compared() {
         let table = table(&Balancer::LeastLoaded, &[1.0, 3.0]);
         table.nodes[loaded].does(Mode::Hang);
         let members = table.balance.members();
-        let mut held = Box::pin(members[loaded].0.call(request()));
+        let mut slow = request();
+        let mut held = Box::pin(members[loaded].0.call(&mut slow));
         assert!(futures_util::poll!(&mut held).is_pending());
         assert_eq!(table.shares(1_000, &[])[loaded], 0.0);
     }
