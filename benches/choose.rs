@@ -35,7 +35,7 @@ fn main() {
 struct Nothing;
 
 impl Serve for Nothing {
-    async fn call(&self, _: Request) -> Result<Response, Failure> {
+    async fn call(&self, _: &mut Request) -> Result<Response, Failure> {
         Ok(Response::nothing())
     }
 }
@@ -70,7 +70,7 @@ fn pick(criterion: &mut Criterion) {
             balance.replace((1..=size).map(member).collect());
             // Each has answered, so that latencies are known.
             for (endpoint, _) in balance.members() {
-                let answer = runtime.block_on(endpoint.call(request(&Path::default())));
+                let answer = runtime.block_on(endpoint.call(&mut request(&Path::default())));
                 assert!(answer.is_ok());
             }
             group.bench_function(format!("{name}/{size}"), |bencher| {
@@ -96,9 +96,12 @@ fn bind(criterion: &mut Criterion) {
         Bind::new(binder, Arc::new(Nothing), params, registry, &Bounds::default())
     });
     let name = path("/svc/users/1");
-    assert!(runtime.block_on(bind.call(request(&name))).is_ok());
+    assert!(runtime.block_on(bind.call(&mut request(&name))).is_ok());
     group.bench_function("hit", |bencher| {
-        bencher.to_async(&runtime).iter(|| bind.call(request(&name)));
+        bencher.to_async(&runtime).iter(|| async {
+            let mut request = request(&name);
+            bind.call(&mut request).await
+        });
     });
     let mut serial = 0u64;
     let mut next = || {
@@ -108,7 +111,7 @@ fn bind(criterion: &mut Criterion) {
     group.bench_function("miss", |bencher| {
         bencher.iter(|| {
             let name = next();
-            assert!(runtime.block_on(bind.call(request(&name))).is_ok());
+            assert!(runtime.block_on(bind.call(&mut request(&name))).is_ok());
         });
     });
 }
@@ -151,5 +154,8 @@ fn resolving(criterion: &mut Criterion) {
 
 fn purse(criterion: &mut Criterion) {
     let purse = Purse::default();
-    criterion.bench_function("choose/purse_deposit", |bencher| bencher.iter(|| black_box(&purse).deposit()));
+    let now = Instant::now();
+    criterion.bench_function("choose/purse_deposit", |bencher| {
+        bencher.iter(|| black_box(&purse).deposit(black_box(now)));
+    });
 }

@@ -143,7 +143,7 @@ fn over_loopback(criterion: &mut Criterion) -> io::Result<()> {
 struct Echo;
 
 impl Serve for Echo {
-    async fn call(&self, request: Request) -> Result<Response, Failure> {
+    async fn call(&self, request: &mut Request) -> Result<Response, Failure> {
         let mut reply = bytes::BytesMut::from(&request.body.bytes()[..]);
         backend::answer(&mut reply).expect("a call of echo");
         Ok(Response::judged(reply.freeze(), Vec::new(), false))

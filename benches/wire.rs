@@ -145,7 +145,6 @@ fn frames(criterion: &mut Criterion) {
 fn outbox(criterion: &mut Criterion) {
     let mut group = criterion.benchmark_group("wire/encode");
     let contexts = read_contexts(&pairs(), Instant::now());
-    let now = Instant::now();
     for (name, body) in [
         ("tdispatch_64", message(Protocol::Binary, Kind::Call, 1)),
         ("tdispatch_16k", Bytes::from(vec![b'x'; 16 << 10])),
@@ -156,7 +155,7 @@ fn outbox(criterion: &mut Criterion) {
             bencher.iter(|| {
                 let head = |out: &mut BytesMut| -> Result<(), EncodeError> {
                     let mut writer = ContextWriter::new(out);
-                    write_contexts(&contexts, 0, now, &mut writer);
+                    write_contexts(&contexts, 0, &mut writer);
                     writer.finish()?;
                     out.extend_from_slice(b"\0\x08/s/users\0\0");
                     Ok(())
@@ -182,7 +181,7 @@ fn contexts(criterion: &mut Criterion) {
         bencher.iter(|| {
             out.clear();
             let mut writer = ContextWriter::new(&mut out);
-            write_contexts(black_box(&read), 0, now, &mut writer);
+            write_contexts(black_box(&read), 0, &mut writer);
             writer.finish().expect("short contexts");
             black_box(out.len())
         });

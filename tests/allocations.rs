@@ -15,8 +15,8 @@ use peers::Proto::{self, Framed, Mux};
 /// them when they fall; a change that needs more of them says why.
 const FRAMED_TO_FRAMED: [u32; 2] = [8, 11];
 const FRAMED_TO_MUX: [u32; 2] = [8, 10];
-const MUX_TO_FRAMED: [u32; 2] = [12, 13];
-const MUX_TO_MUX: [u32; 2] = [12, 12];
+const MUX_TO_FRAMED: [u32; 2] = [11, 12];
+const MUX_TO_MUX: [u32; 2] = [11, 11];
 
 /// Tables and queues grow now and then, and a large frame may come in more pieces than usual: an allocation in so many
 /// calls is none.
