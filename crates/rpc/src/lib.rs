@@ -1,1 +1,25 @@
-//! The words every peer needs, and sessions over a socket.
+//! What any Thrift or Mux peer needs: the words of the house, and sessions over a socket.
+//!
+//! A [`Request`] goes in, a [`Response`] or a [`Failure`] comes out, through a [`Svc`]. Protocols differ only at the rim:
+//! [`mux`] and [`thrift`] turn their messages into these words and back.
+
+pub mod bridge;
+pub mod context;
+pub mod events;
+pub mod failure;
+pub mod io;
+pub mod mux;
+pub mod payload;
+pub mod purse;
+pub mod request;
+pub mod response;
+pub mod service;
+pub mod thrift;
+
+pub use context::{Context, Deadline};
+pub use failure::{Failure, Flags, Why};
+pub use payload::Payload;
+pub use purse::Purse;
+pub use request::{Local, Request};
+pub use response::{Class, Reply, Response};
+pub use service::{Serve, Status, Svc};

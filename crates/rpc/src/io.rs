@@ -1,0 +1,99 @@
+//! Reading and writing a socket: what both protocols share.
+
+use bytes::{Buf, BytesMut};
+use std::future::poll_fn;
+use std::io;
+use std::pin::Pin;
+use std::task::{Context, Poll, ready};
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio_util::io::{poll_read_buf, poll_write_buf};
+
+/// A connection's byte stream: TCP, TLS over TCP, or memory in tests.
+pub trait Io: AsyncRead + AsyncWrite + Send + Unpin + 'static {}
+
+impl<T: AsyncRead + AsyncWrite + Send + Unpin + 'static> Io for T {}
+
+/// Room below which a new read buffer is made rather than the tail of the old one used.
+const LEAST_ROOM: usize = 2048;
+
+/// Bytes read and not yet taken as frames. Holds no memory while its connection is idle.
+#[derive(Debug)]
+pub struct ReadBuffer {
+    bytes: BytesMut,
+    chunk: usize,
+}
+
+impl ReadBuffer {
+    /// A buffer that asks for `chunk` bytes a read.
+    pub fn new(chunk: usize) -> Self {
+        Self { bytes: BytesMut::new(), chunk }
+    }
+
+    /// Changes how many bytes a read asks for: the protocol is known now.
+    pub fn set_chunk(&mut self, chunk: usize) {
+        self.chunk = chunk;
+    }
+
+    /// What was read and not yet taken; frames are split off its front.
+    pub fn bytes_mut(&mut self) -> &mut BytesMut {
+        &mut self.bytes
+    }
+
+    /// What was read and not yet taken.
+    pub fn bytes(&self) -> &[u8] {
+        &self.bytes
+    }
+
+    /// Gives memory back if nothing is waiting in it. Called when a connection has no call in flight: with calls in
+    /// flight the tail of the buffer is still good for the next read.
+    pub fn release(&mut self) {
+        if self.bytes.is_empty() {
+            self.bytes = BytesMut::new();
+        }
+    }
+
+    /// Reads once; `missing` is how many bytes the frame that has begun still needs. Ready(0) is the end of input.
+    ///
+    /// # Errors
+    /// Those of the socket.
+    pub fn poll_fill(
+        &mut self,
+        io: &mut (impl AsyncRead + Unpin),
+        cx: &mut Context<'_>,
+        missing: usize,
+    ) -> Poll<io::Result<usize>> {
+        let room = self.bytes.capacity() - self.bytes.len();
+        if room < LEAST_ROOM || room < missing.min(self.chunk) {
+            self.bytes.reserve(missing.clamp(self.chunk, MOST_RESERVED));
+        }
+        poll_read_buf(Pin::new(io), cx, &mut self.bytes)
+    }
+}
+
+/// Most that a declared frame length makes us reserve before its bytes are there: a length is never believed.
+const MOST_RESERVED: usize = 256 << 10;
+
+/// Writes all of `buf`, in vectored writes.
+///
+/// # Errors
+/// Those of the socket; a peer that takes nothing more is `WriteZero`.
+pub async fn write_all(io: &mut (impl AsyncWrite + Unpin), buf: &mut impl Buf) -> io::Result<()> {
+    poll_fn(|cx| poll_write_all(io, cx, buf)).await
+}
+
+/// Writes all of `buf`, in vectored writes; Pending when the socket takes no more now.
+///
+/// # Errors
+/// Those of the socket; a peer that takes nothing more is `WriteZero`.
+pub fn poll_write_all(
+    io: &mut (impl AsyncWrite + Unpin),
+    cx: &mut Context<'_>,
+    buf: &mut impl Buf,
+) -> Poll<io::Result<()>> {
+    while buf.has_remaining() {
+        if ready!(poll_write_buf(Pin::new(&mut *io), cx, buf))? == 0 {
+            return Poll::Ready(Err(io::ErrorKind::WriteZero.into()));
+        }
+    }
+    Poll::Ready(Ok(()))
+}

@@ -1,0 +1,120 @@
+//! Calls to one Mux endpoint, over one session that is made when it is needed and replaced when it ends.
+
+use super::dispatching::{Session, judge};
+use crate::events::Events;
+use crate::{Failure, Flags, Request, Response, Serve, Status, Why};
+use muxgate_wire::mux::client::{ClientConfig, SessionStatus, Why as BusyWhy};
+use parking_lot::Mutex;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::net::TcpStream;
+use tokio::time::timeout;
+
+/// Settings of a [`Client`].
+#[derive(Clone, Debug)]
+pub struct ClientParams {
+    /// The endpoint.
+    pub address: SocketAddr,
+    /// Time to connect.
+    pub connect: Duration,
+    /// Largest frame taken, in bytes.
+    pub max_frame: usize,
+    /// Whether declared exceptions count as failures.
+    pub declared_fails: bool,
+    /// Settings of each session: handshake, pings, limits.
+    pub session: ClientConfig,
+}
+
+/// One session to one endpoint, shared by all calls.
+pub struct Client {
+    params: ClientParams,
+    events: Arc<dyn Events>,
+    session: Mutex<Option<Arc<Session>>>,
+    /// Held by the one call that connects; the others wait for it.
+    connecting: tokio::sync::Mutex<()>,
+}
+
+/// A session that the service drains may not be the last chance twice: then the call goes elsewhere.
+const SESSIONS_TRIED: usize = 2;
+
+impl Client {
+    /// A client without a session; the first call makes one.
+    pub fn new(params: ClientParams, events: Arc<dyn Events>) -> Self {
+        Self { params, events, session: Mutex::new(None), connecting: tokio::sync::Mutex::new(()) }
+    }
+
+    /// The session, if it takes calls. A lease that has run out makes it unwanted, not unusable.
+    fn usable(&self) -> Option<Arc<Session>> {
+        let session = self.session.lock().clone()?;
+        match session.status() {
+            SessionStatus::Closed | SessionStatus::Busy(BusyWhy::Draining) => None,
+            SessionStatus::Open | SessionStatus::Busy(_) => Some(session),
+        }
+    }
+
+    async fn session(&self) -> Result<Arc<Session>, Failure> {
+        if let Some(session) = self.usable() {
+            return Ok(session);
+        }
+        let _turn = self.connecting.lock().await;
+        if let Some(session) = self.usable() {
+            return Ok(session);
+        }
+        let io = timeout(self.params.connect, TcpStream::connect(self.params.address))
+            .await
+            .unwrap_or_else(|_| Err(std::io::ErrorKind::TimedOut.into()))
+            .and_then(|io| io.set_nodelay(true).map(|()| io))
+            .map_err(|error| {
+                self.events.connect_failed();
+                Failure::new(Why::Connect, format!("cannot connect: {error}"))
+            })?;
+        let config = self.params.session.clone();
+        let session = Session::start(io, config, self.params.max_frame, Arc::clone(&self.events));
+        *self.session.lock() = Some(Arc::clone(&session));
+        Ok(session)
+    }
+
+    async fn exchange(&self, request: &Request) -> Result<Response, Failure> {
+        let mut tried = 0;
+        let reply = loop {
+            let session = self.session().await?;
+            tried += 1;
+            match session.dispatch(request).await {
+                // The session ended or began to drain between the look and the leap: nothing was written.
+                Err(failure)
+                    if failure.why() == Why::ConnectionLost
+                        && failure.flags().has(Flags::RETRYABLE)
+                        && tried < SESSIONS_TRIED => {}
+                answer => break answer?,
+            }
+        };
+        let (contexts, body) = judge(reply)?;
+        Ok(match body.is_empty() && request.body.is_oneway() {
+            true => Response { contexts, ..Response::nothing() },
+            false => Response::judged(body, contexts, self.params.declared_fails),
+        })
+    }
+}
+
+impl Serve for Client {
+    async fn call(&self, request: Request) -> Result<Response, Failure> {
+        self.exchange(&request).await.map_err(|failure| failure.at(self.params.address))
+    }
+
+    fn status(&self) -> Status {
+        match self.session.lock().as_ref().map(|session| session.status()) {
+            Some(SessionStatus::Busy(_)) => Status::Busy,
+            // A session that ended is replaced by the next call.
+            None | Some(SessionStatus::Open | SessionStatus::Closed) => Status::Open,
+        }
+    }
+}
+
+impl Drop for Client {
+    fn drop(&mut self) {
+        if let Some(session) = self.session.lock().take() {
+            session.retire();
+        }
+    }
+}

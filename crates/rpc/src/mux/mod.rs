@@ -1,0 +1,37 @@
+//! Mux over a socket: one session towards each service, one for each caller's connection.
+//!
+//! A session's machine (in `wire`) is shared by the calls, which only append to its outbox, and by one task that owns the
+//! socket. The task drains the outbox into one vectored write, takes in all that a read brought, and is woken once for
+//! any number of appended messages: that is where the speed of Mux lies.
+
+mod client;
+mod dispatching;
+mod server;
+mod serving;
+
+pub use client::{Client, ClientParams};
+pub use server::{ServerParams, serve};
+
+use std::time::Duration;
+use tokio::time::Instant;
+
+/// Bytes asked for by one read: room for many frames.
+pub(crate) const READ_CHUNK: usize = 64 << 10;
+
+/// The monotonic clock that the machines are given: time since the session began.
+#[derive(Clone, Copy, Debug)]
+struct Clock(Instant);
+
+impl Clock {
+    fn start() -> Self {
+        Self(Instant::now())
+    }
+
+    fn now(self) -> Duration {
+        self.0.elapsed()
+    }
+
+    fn at(self, time: Duration) -> Instant {
+        self.0 + time
+    }
+}

@@ -1,0 +1,399 @@
+//! A session for a caller: the socket on one side, tasks that answer calls on the other.
+
+use super::server::ServerParams;
+use super::{Clock, READ_CHUNK};
+use crate::events::Events;
+use crate::io::{Io, ReadBuffer};
+use crate::request::Discarded;
+use crate::{Failure, Request, Response, Serve, Why, bridge};
+use bytes::{Buf, Bytes};
+use futures_util::task::AtomicWaker;
+use muxgate_wire::mux::frame;
+use muxgate_wire::mux::message::Status;
+use muxgate_wire::mux::outbox::Staged;
+use muxgate_wire::mux::server::{Refusal, Request as MuxRequest, ServerEvent, ServerSession};
+use muxgate_wire::mux::session::Call;
+use muxgate_wire::pairs::Pairs;
+use parking_lot::Mutex;
+use std::future::{Future, poll_fn};
+use std::net::SocketAddr;
+use std::pin::{Pin, pin};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::task::{Context, Poll};
+use std::time::Duration;
+use tokio::task::AbortHandle;
+use tokio::time::{Instant, sleep_until};
+use tokio_util::io::poll_write_buf;
+use tokio_util::sync::CancellationToken;
+
+/// How to stop a call, and where to leave the reason.
+struct Running {
+    task: AbortHandle,
+    discarded: Discarded,
+}
+
+/// The session of one connection, shared with the tasks of its calls.
+pub(super) struct Session {
+    machine: Mutex<ServerSession<Running>>,
+    wake: AtomicWaker,
+    clock: Clock,
+    peer: Option<SocketAddr>,
+    /// Bytes of requests that are being answered.
+    in_progress: AtomicUsize,
+    max_in_progress: usize,
+}
+
+impl Session {
+    pub(super) fn new(params: &ServerParams, peer: Option<SocketAddr>) -> Self {
+        Self {
+            machine: Mutex::new(ServerSession::new(params.session.clone())),
+            wake: AtomicWaker::new(),
+            clock: Clock::start(),
+            peer,
+            in_progress: AtomicUsize::new(0),
+            max_in_progress: params.max_queued,
+        }
+    }
+
+    /// Cancels all calls when it is dropped.
+    pub(super) fn abort_on_drop(self: &Arc<Self>) -> impl Drop + use<> {
+        Abort(Arc::clone(self))
+    }
+
+    pub(super) async fn serve<T: Io, S: Serve>(
+        self: &Arc<Self>,
+        mut socket: Socket<T, S>,
+        drain: &CancellationToken,
+    ) {
+        let mut drained = pin!(drain.cancelled());
+        let mut draining = false;
+        let _ = self.machine.lock().tick(self.clock.now());
+        let mut timer = pin!(sleep_until(self.clock.at(Duration::ZERO)));
+        poll_fn(|cx| {
+            self.wake.register(cx.waker());
+            if !draining && drained.as_mut().poll(cx).is_ready() {
+                draining = true;
+                self.machine.lock().drain();
+            }
+            loop {
+                if socket.turn(self, cx).is_ready() {
+                    return Poll::Ready(());
+                }
+                let Some(due) = socket.due(self) else { return Poll::Pending };
+                if timer.deadline() != due {
+                    timer.as_mut().reset(due);
+                }
+                if timer.as_mut().poll(cx).is_pending() {
+                    return Poll::Pending;
+                }
+                if !socket.on_time(self) {
+                    return Poll::Ready(());
+                }
+            }
+        })
+        .await;
+    }
+
+    /// Answers a call; the socket's task is woken by the first of a batch only.
+    fn reply(&self, call: Call, result: Result<Response, Failure>) {
+        let mut machine = self.machine.lock();
+        let idle = machine.outbox().is_empty();
+        answer(&mut machine, call, result);
+        drop(machine);
+        if idle {
+            self.wake.wake();
+        }
+    }
+}
+
+/// Writes an answer into the outbox in the form that Mux has for it.
+fn answer(machine: &mut ServerSession<Running>, call: Call, result: Result<Response, Failure>) {
+    match result {
+        Ok(Response { contexts, body, .. }) => {
+            machine.reply(
+                call,
+                Status::Ok,
+                |out| contexts.iter().for_each(|(key, value)| out.put(key, value)),
+                body,
+            );
+        }
+        Err(failure) => {
+            let status = if failure.is_retryable() { Status::Nack } else { Status::Error };
+            machine.reply(
+                call,
+                status,
+                |out| {
+                    if let Some(flags) = bridge::mux_failure(&failure) {
+                        out.put_failure(flags);
+                    }
+                    failure.contexts().iter().for_each(|(key, value)| out.put(key, value));
+                },
+                Bytes::from(failure.to_string()),
+            );
+        }
+    }
+}
+
+struct Abort(Arc<Session>);
+
+impl Drop for Abort {
+    fn drop(&mut self) {
+        let running: Vec<_> = self.0.machine.lock().take_all().collect();
+        for (_, call) in running {
+            if let Some(call) = call {
+                call.task.abort();
+            }
+        }
+    }
+}
+
+/// Bytes that count as in progress until this is dropped.
+struct InProgress {
+    session: Arc<Session>,
+    bytes: usize,
+}
+
+impl Drop for InProgress {
+    fn drop(&mut self) {
+        self.session.in_progress.fetch_sub(self.bytes, Ordering::Relaxed);
+    }
+}
+
+/// What the connection's own task owns.
+pub(super) struct Socket<T, S> {
+    io: T,
+    read: ReadBuffer,
+    staged: Staged,
+    service: Arc<S>,
+    events: Arc<dyn Events>,
+    max_frame: u32,
+    stall: Duration,
+    idle: Option<Duration>,
+    /// The caller sends no more.
+    ended: bool,
+    /// Since when the caller has taken nothing although there is something to take.
+    blocked_since: Option<Instant>,
+    /// When something last came in or went out.
+    last_active: Instant,
+}
+
+impl<T: Io, S: Serve> Socket<T, S> {
+    pub(super) fn new(
+        io: T,
+        mut read: ReadBuffer,
+        service: Arc<S>,
+        params: &ServerParams,
+        events: Arc<dyn Events>,
+    ) -> Self {
+        read.set_chunk(READ_CHUNK);
+        Self {
+            io,
+            read,
+            staged: Staged::default(),
+            service,
+            events,
+            max_frame: u32::try_from(params.max_frame).unwrap_or(u32::MAX),
+            stall: params.stall,
+            idle: params.idle,
+            ended: false,
+            blocked_since: None,
+            last_active: Instant::now(),
+        }
+    }
+
+    /// Reads and writes until the socket gives and takes no more. Ready: the connection is over.
+    fn turn(&mut self, session: &Arc<Session>, cx: &mut Context<'_>) -> Poll<()> {
+        // What detection has read already comes first.
+        if !self.read.bytes().is_empty() && self.handle_frames(session).is_err() {
+            return self.last_words(session, cx);
+        }
+        loop {
+            if self.poll_write(session, cx).is_err() {
+                return Poll::Ready(());
+            }
+            if !self.ended {
+                let missing = frame::needed(self.read.bytes());
+                match self.read.poll_fill(&mut self.io, cx, missing) {
+                    Poll::Ready(Ok(0)) => self.ended = true,
+                    Poll::Ready(Ok(_)) => {
+                        if self.handle_frames(session).is_err() {
+                            return self.last_words(session, cx);
+                        }
+                        continue;
+                    }
+                    Poll::Ready(Err(_)) => return Poll::Ready(()),
+                    Poll::Pending => {}
+                }
+            }
+            return self.rest(session);
+        }
+    }
+
+    /// Nothing more to do now: is there anything to wait for?
+    fn rest(&mut self, session: &Arc<Session>) -> Poll<()> {
+        let machine = session.machine.lock();
+        let quiet = machine.in_flight() == 0 && machine.outbox().is_empty();
+        if quiet {
+            self.read.release();
+        }
+        match machine.is_drained() || (self.ended && quiet) {
+            true => Poll::Ready(()),
+            false => Poll::Pending,
+        }
+    }
+
+    /// The session is broken: writes the Rerr that may say why, as far as the socket takes it.
+    fn last_words(&mut self, session: &Arc<Session>, cx: &mut Context<'_>) -> Poll<()> {
+        let _ = self.poll_write(session, cx);
+        Poll::Ready(())
+    }
+
+    fn poll_write(&mut self, session: &Arc<Session>, cx: &mut Context<'_>) -> Result<(), ()> {
+        loop {
+            if !self.staged.has_remaining() {
+                session.machine.lock().outbox_mut().take(&mut self.staged);
+            }
+            if !self.staged.has_remaining() {
+                self.blocked_since = None;
+                return Ok(());
+            }
+            match poll_write_buf(Pin::new(&mut self.io), cx, &mut self.staged) {
+                Poll::Ready(Ok(1..)) => self.blocked_since = None,
+                Poll::Ready(_) => return Err(()),
+                Poll::Pending => {
+                    self.blocked_since.get_or_insert_with(Instant::now);
+                    return Ok(());
+                }
+            }
+        }
+    }
+
+    fn handle_frames(&mut self, session: &Arc<Session>) -> Result<(), ()> {
+        let now = Instant::now();
+        self.last_active = now;
+        let mut machine = session.machine.lock();
+        loop {
+            let frame = match frame::next_frame(self.read.bytes_mut(), self.max_frame) {
+                Ok(Some(frame)) => frame,
+                Ok(None) => return Ok(()),
+                Err(_) => {
+                    self.events.decode_error("frame");
+                    return Err(());
+                }
+            };
+            match machine.receive(frame, now - session.clock.0) {
+                Ok(ServerEvent::Dispatch { call, request }) => {
+                    self.start(session, &mut machine, call, request, now);
+                }
+                Ok(ServerEvent::Discarded { token: Some(running), why, .. }) => {
+                    let _ = running.discarded.set(why);
+                    running.task.abort();
+                }
+                Ok(ServerEvent::Refused { why, .. }) => self.events.limited(refusal(&why)),
+                Ok(_) => {}
+                Err(error) => {
+                    tracing::debug!(peer = ?session.peer, %error, "a Mux session broke");
+                    self.events.decode_error("session");
+                    return Err(());
+                }
+            }
+        }
+    }
+
+    /// Starts the task that answers a call. The lock that is held keeps its answer back until the call is recorded.
+    fn start(
+        &self,
+        session: &Arc<Session>,
+        machine: &mut ServerSession<Running>,
+        call: Call,
+        request: MuxRequest,
+        now: Instant,
+    ) {
+        let mut request = match build(request, session.peer, now) {
+            Ok(request) => request,
+            Err(failure) => {
+                self.events.decode_error("dispatch");
+                return answer(machine, call, Err(failure));
+            }
+        };
+        let bytes = request.body.bytes().len();
+        if session.in_progress.fetch_add(bytes, Ordering::Relaxed) + bytes > session.max_in_progress {
+            session.in_progress.fetch_sub(bytes, Ordering::Relaxed);
+            self.events.limited("bytes_in_progress");
+            let failure =
+                Failure::new(Why::Overload, "too many bytes of calls in progress on the connection");
+            return answer(machine, call, Err(failure));
+        }
+        let discarded = Discarded::default();
+        request.local.discarded = Some(Arc::clone(&discarded));
+        let in_progress = InProgress { session: Arc::clone(session), bytes };
+        let service = Arc::clone(&self.service);
+        let task = tokio::spawn(async move {
+            let result = service.call(request).await;
+            in_progress.session.reply(call, result);
+        });
+        machine.accept(call, Running { task: task.abort_handle(), discarded });
+    }
+
+    /// The next moment at which something is due.
+    fn due(&self, session: &Session) -> Option<Instant> {
+        let machine = session.machine.lock();
+        let idle = self.idle.filter(|_| machine.in_flight() == 0).map(|idle| self.last_active + idle);
+        let stall = self.blocked_since.map(|since| since + self.stall);
+        let tick = machine.next_tick().map(|at| session.clock.at(at));
+        [idle, stall, tick].into_iter().flatten().min()
+    }
+
+    /// Something is due; false ends the connection.
+    fn on_time(&mut self, session: &Session) -> bool {
+        let now = Instant::now();
+        if self.blocked_since.is_some_and(|since| since + self.stall <= now) {
+            self.events.limited("slow_reader");
+            return false;
+        }
+        let mut machine = session.machine.lock();
+        if self.idle.is_some_and(|idle| self.last_active + idle <= now) {
+            machine.drain();
+            // Once is enough: what remains is the caller's turn, or the drain limit.
+            self.idle = None;
+        }
+        if machine.tick(session.clock.now()).is_err() {
+            self.events.limited("handshake_or_partial");
+            return false;
+        }
+        true
+    }
+}
+
+fn build(request: MuxRequest, peer: Option<SocketAddr>, now: Instant) -> Result<Request, Failure> {
+    match request {
+        MuxRequest::Tdispatch(dispatch) => {
+            bridge::from_tdispatch(&dispatch.contexts, dispatch.dst, dispatch.dtab, dispatch.body, peer, now)
+        }
+        MuxRequest::Treq(treq) => {
+            let mut request = bridge::from_tdispatch(
+                &Pairs::default(),
+                Bytes::new(),
+                Pairs::default(),
+                treq.body,
+                peer,
+                now,
+            )?;
+            request.ctx.trace = treq.trace;
+            Ok(request)
+        }
+    }
+}
+
+/// The cause under which a refusal is counted.
+fn refusal(why: &Refusal) -> &'static str {
+    match why {
+        Refusal::Malformed(_) => "malformed_dispatch",
+        Refusal::TooLarge => "message_too_large",
+        Refusal::InFlight => "in_flight",
+        Refusal::Queued => "queued",
+        Refusal::Lease => "lease",
+        Refusal::Draining => "draining",
+    }
+}

@@ -1,0 +1,130 @@
+//! Calls to one framed Thrift endpoint.
+
+use super::connection::connect_failure;
+use super::pool::{Bounds, Lent, Pool};
+use crate::events::Events;
+use crate::{Failure, Request, Response, Serve, Status, Why};
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::net::TcpStream;
+use tokio::time::{interval, timeout};
+
+/// How often unused connections are looked at: a service that closed one must not be left half-closed for long.
+const TIDY_EVERY: Duration = Duration::from_millis(250);
+
+/// Settings of a [`Client`].
+#[derive(Clone, Debug)]
+pub struct ClientParams {
+    /// The endpoint.
+    pub address: SocketAddr,
+    /// Offer the TTwitter upgrade on every new connection.
+    pub ttwitter: bool,
+    /// Time to connect and upgrade.
+    pub connect: Duration,
+    /// Most connections at once.
+    pub max_size: usize,
+    /// Most calls that wait for one of them.
+    pub max_waiters: usize,
+    /// An unused connection is closed after this time.
+    pub idle: Duration,
+    /// Largest reply taken, in bytes.
+    pub max_frame: usize,
+    /// Whether declared exceptions count as failures.
+    pub declared_fails: bool,
+}
+
+/// A pool of connections to one endpoint, one call at a time on each. Dropping a call closes its connection: plain
+/// Thrift cannot take a call back, and a late reply must reach nobody.
+pub struct Client {
+    params: ClientParams,
+    events: Arc<dyn Events>,
+    pool: Arc<Pool<TcpStream>>,
+}
+
+impl Client {
+    /// A client without connections; they are made as calls need them. Must be called on a runtime.
+    pub fn new(params: ClientParams, events: Arc<dyn Events>) -> Self {
+        let bounds = Bounds { max_size: params.max_size, max_waiters: params.max_waiters, idle: params.idle };
+        let pool = Arc::new(Pool::new(bounds, Arc::clone(&events)));
+        let weak = Arc::downgrade(&pool);
+        tokio::spawn(async move {
+            let mut tick = interval(TIDY_EVERY);
+            loop {
+                tick.tick().await;
+                let Some(pool) = weak.upgrade() else { return };
+                pool.tidy();
+            }
+        });
+        Self { params, events, pool }
+    }
+
+    async fn connect(&self, lent: &mut Lent<TcpStream>) -> Result<(), Failure> {
+        let connecting = async {
+            let io =
+                TcpStream::connect(self.params.address).await.map_err(|error| connect_failure(&error))?;
+            io.set_nodelay(true).map_err(|error| connect_failure(&error))?;
+            let mut connection = super::connection::Connection::new(io, self.params.max_frame);
+            if self.params.ttwitter {
+                connection.upgrade().await.map_err(|error| {
+                    Failure::new(Why::Connect, format!("the TTwitter upgrade failed: {}", error.text()))
+                })?;
+            }
+            Ok(connection)
+        };
+        let connection = timeout(self.params.connect, connecting)
+            .await
+            .unwrap_or_else(|_| Err(Failure::new(Why::Connect, "cannot connect in time")))
+            .inspect_err(|_| self.events.connect_failed())?;
+        self.events.opened();
+        lent.connection = Some(connection);
+        Ok(())
+    }
+
+    async fn exchange(&self, request: &Request) -> Result<Response, Failure> {
+        let mut lent = self.pool.lend().await?;
+        if lent.connection.is_none() {
+            self.connect(&mut lent).await?;
+        }
+        let Some(connection) = lent.connection.as_mut() else {
+            return Err(Failure::new(Why::Connect, "no connection"));
+        };
+        let abandoned = Abandoned(Some(&*self.events));
+        let answer = connection.exchange(request).await;
+        abandoned.disarm();
+        let (contexts, body) = answer?;
+        lent.give_back();
+        Ok(if request.body.is_oneway() {
+            Response::nothing()
+        } else {
+            Response::judged(body, contexts, self.params.declared_fails)
+        })
+    }
+}
+
+impl Serve for Client {
+    async fn call(&self, request: Request) -> Result<Response, Failure> {
+        self.exchange(&request).await.map_err(|failure| failure.at(self.params.address))
+    }
+
+    fn status(&self) -> Status {
+        if self.pool.is_full() { Status::Busy } else { Status::Open }
+    }
+}
+
+/// Counts a call whose future was dropped while its answer was on its way.
+struct Abandoned<'a>(Option<&'a dyn Events>);
+
+impl Abandoned<'_> {
+    fn disarm(mut self) {
+        self.0 = None;
+    }
+}
+
+impl Drop for Abandoned<'_> {
+    fn drop(&mut self) {
+        if let Some(events) = self.0 {
+            events.abandoned();
+        }
+    }
+}

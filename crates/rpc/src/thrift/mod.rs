@@ -1,0 +1,12 @@
+//! Framed Thrift over a socket: a pool of connections towards services, a session towards callers.
+
+mod client;
+mod connection;
+mod pool;
+mod server;
+
+pub use client::{Client, ClientParams};
+pub use server::{ServerParams, serve};
+
+/// Bytes asked for by one read: most calls and replies are far smaller.
+pub(crate) const READ_CHUNK: usize = 8 << 10;

@@ -1,0 +1,100 @@
+//! The client's side of the handshake (mux spec, section 7.3).
+
+use super::super::frame::{Frame, Tag, kind};
+use super::super::handshake::{Agreed, HandshakeError, TlsLevel, is_probe};
+use super::super::message::{Message, MessageError};
+use super::super::session::SessionError;
+use super::{ClientSession, Event, Phase};
+use bytes::BytesMut;
+use std::time::Duration;
+
+impl<T> ClientSession<T> {
+    /// To be called when TLS has begun after [`Event::Established`] said so; what was held back is written now.
+    pub fn secured(&mut self, now: Duration) {
+        if self.phase == Phase::Securing {
+            self.run(now);
+        }
+    }
+
+    /// Handles a frame that came before the end of the handshake. `Err(None)`: it ended the handshake and is still to be
+    /// handled as the session's first.
+    pub(super) fn shake(
+        &mut self,
+        frame: &Frame,
+        now: Duration,
+    ) -> Result<Option<Event<T>>, Option<SessionError>> {
+        if self.phase == Phase::Securing {
+            return Err(Some(self.die(SessionError::Unexpected(frame.kind))));
+        }
+        if is_probe(frame) && self.phase == Phase::Probing {
+            let mut body = BytesMut::new();
+            self.config.offer.to_init().encode(&mut body);
+            self.outbox.push_control(kind::TINIT, Tag::SESSION, &body);
+            self.phase = Phase::Offering;
+            return Ok(None);
+        }
+        if frame.fragment {
+            return self.no_handshake(frame, now);
+        }
+        // Messages are decoded whole here: what does not decode fails the handshake.
+        let message = Message::decode(frame.kind, frame.body.clone()).map_err(|error| {
+            Some(self.die(match error {
+                MessageError::Type(kind) => SessionError::UnknownType(kind),
+                error => SessionError::Malformed { kind: frame.kind, error },
+            }))
+        })?;
+        if self.phase == Phase::Probing {
+            return self.no_handshake(frame, now);
+        }
+        let failed = match message {
+            Message::Rinit(init) => match self.config.offer.agree(&init) {
+                Ok(agreed) => return Ok(Some(self.established(agreed, now))),
+                Err(error) => error,
+            },
+            Message::Rerr(text) => HandshakeError::Refused(String::from_utf8_lossy(&text).into_owned()),
+            other => HandshakeError::Unexpected(other.kind()),
+        };
+        Err(Some(self.die(failed.into())))
+    }
+
+    /// The server does not know the handshake. The Rerr by which it says so has done its duty; any other message is
+    /// handled (Finagle throws it away).
+    fn no_handshake(
+        &mut self,
+        frame: &Frame,
+        now: Duration,
+    ) -> Result<Option<Event<T>>, Option<SessionError>> {
+        if self.phase == Phase::Offering {
+            return Err(Some(self.die(HandshakeError::Unexpected(frame.kind).into())));
+        }
+        if self.config.offer.tls == TlsLevel::Required {
+            return Err(Some(self.die(HandshakeError::Tls.into())));
+        }
+        let event = self.established(Agreed::NOTHING, now);
+        if !frame.fragment && matches!(frame.kind, kind::RERR | kind::RERR_OLD) {
+            return Ok(Some(event));
+        }
+        Err(None)
+    }
+
+    fn established(&mut self, agreed: Agreed, now: Duration) -> Event<T> {
+        self.proven = !agreed.handshake;
+        self.outbox.set_window(agreed.window);
+        if agreed.tls {
+            self.phase = Phase::Securing;
+        } else {
+            self.run(now);
+        }
+        Event::Established(agreed)
+    }
+
+    fn run(&mut self, now: Duration) {
+        self.phase = Phase::Running;
+        self.started.get_or_insert(now);
+        if self.config.ping_interval.is_some() {
+            self.outbox.push_control(kind::TPING, Tag::SESSION, &[]);
+            self.ping = super::Ping::Sent(now);
+        }
+        self.release();
+    }
+}

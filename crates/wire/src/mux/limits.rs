@@ -1,0 +1,73 @@
+//! What a session accepts at most: one place, so that bounds can be reviewed together (mux spec, section 20).
+
+use std::time::Duration;
+
+/// Largest frame length accepted by default, in bytes (type, tag and body).
+pub const MAX_FRAME: u32 = 16 << 20;
+/// Window announced in the handshake by default: peers cut longer messages, so no frame blocks a connection for long.
+pub const WINDOW: u32 = 1 << 20;
+/// Largest reassembled message, in bytes.
+pub const MAX_MESSAGE: usize = 64 << 20;
+/// Bytes of all partial messages of one session together.
+pub const MAX_PARTIAL_BYTES: usize = 64 << 20;
+/// Partial messages of one session.
+pub const MAX_PARTIALS: usize = 1024;
+/// A partial message that does not grow for this long ends the session.
+pub const PARTIAL_IDLE: Duration = Duration::from_secs(60);
+/// Contexts of one message.
+pub const MAX_CONTEXTS: usize = 128;
+/// Bytes of all contexts of one message together.
+pub const MAX_CONTEXT_BYTES: usize = 64 << 10;
+/// Entries of one dtab.
+pub const MAX_DTAB: usize = 128;
+/// Bytes of a destination.
+pub const MAX_DST: usize = 4 << 10;
+/// Dispatches in flight on one connection.
+pub const MAX_IN_FLIGHT: usize = 16384;
+/// Dispatches that a client session holds back until its handshake is over.
+pub const MAX_HELD: usize = 1024;
+/// Bytes waiting to be written beyond which a session takes no new dispatch.
+pub const MAX_QUEUED_BYTES: usize = 64 << 20;
+/// Small answers (pings, nacks, errors) that may wait to be written; a peer that lets more pile up is flooding us.
+pub const MAX_QUEUED_CONTROL: usize = 65536;
+/// Tags that a client session may lose to half-sent, cancelled requests before it retires itself.
+pub const MAX_LOST_TAGS: usize = 1024;
+/// From connect to the end of the handshake.
+pub const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(10);
+/// Headers of a Tinit or Rinit.
+pub const MAX_INIT_HEADERS: usize = 64;
+/// Bytes of all headers of a Tinit or Rinit together.
+pub const MAX_INIT_BYTES: usize = 64 << 10;
+/// Bytes of text written into an Rerr, a Tdiscarded or an ERROR; the rest is cut off.
+pub const MAX_TEXT: usize = 4 << 10;
+/// Time between two pings, as Finagle clients have it.
+pub const PING_INTERVAL: Duration = Duration::from_secs(5);
+/// A ping that is not answered for this long ends the session, as with Finagle clients.
+pub const PING_TIMEOUT: Duration = Duration::from_secs(4);
+
+/// The front of `text` that may be written, cut where a UTF-8 character starts.
+pub fn cut_text(text: &[u8]) -> usize {
+    if text.len() <= MAX_TEXT {
+        return text.len();
+    }
+    // A character has at most three continuation bytes; text that is not UTF-8 is simply cut.
+    (MAX_TEXT - 3..=MAX_TEXT)
+        .rev()
+        .find(|&at| text.get(at).is_none_or(|b| b & 0xc0 != 0x80))
+        .unwrap_or(MAX_TEXT)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn text_is_cut_between_characters() {
+        assert_eq!(cut_text(b"short"), 5);
+        let text = "é".repeat(MAX_TEXT);
+        assert_eq!(cut_text(text.as_bytes()), MAX_TEXT);
+        let text = format!("x{text}");
+        assert_eq!(cut_text(text.as_bytes()), MAX_TEXT - 1);
+        assert_eq!(cut_text(&[0x80; MAX_TEXT * 2]), MAX_TEXT);
+    }
+}

@@ -1,0 +1,189 @@
+//! Steps over values without looking at them: no recursion, no allocation, every count bounded (spec section 16).
+
+use super::cursor::Cursor;
+use super::error::{ThriftError, Why};
+use super::types::{Read, Type};
+use super::{Protocol, binary, compact};
+
+/// Deepest nesting of structs, lists, sets and maps: Apache's default.
+pub const MAX_DEPTH: usize = 64;
+
+/// A container that is not finished.
+#[derive(Clone, Copy, Debug)]
+enum Open {
+    /// Fields, until a stop; the id of the last one.
+    Struct { last: i16 },
+    /// So many elements are left.
+    Items { ty: Type, left: u32 },
+    /// So many keys and values are left; even means that a key is next.
+    Entries { key: Type, value: Type, left: u32 },
+}
+
+/// A walk over one value that can be continued when more bytes have come.
+///
+/// After [`Why::Incomplete`] the reader stands where the walk can go on: make a new reader over more bytes, seek it
+/// there, and call [`Skipper::run`] again. Nothing is read twice but the one step that did not fit.
+#[derive(Clone, Debug)]
+pub struct Skipper {
+    stack: [Open; MAX_DEPTH],
+    depth: usize,
+}
+
+impl Skipper {
+    /// Ready to skip the fields of a struct, up to and with its stop.
+    pub fn of_struct() -> Self {
+        Self { stack: [Open::Struct { last: 0 }; MAX_DEPTH], depth: 1 }
+    }
+
+    /// Walks on until the value ends; the reader then stands behind it.
+    ///
+    /// # Errors
+    /// What [`Why`] lists. The reader then stands before the step that failed.
+    pub fn run<'a, R: Read<'a>>(&mut self, reader: &mut R) -> Result<(), ThriftError> {
+        while self.depth > 0 {
+            let mark = reader.cursor().at();
+            if let Err(error) = self.step(reader) {
+                reader.cursor().seek(mark);
+                return Err(error);
+            }
+        }
+        Ok(())
+    }
+
+    /// One field, element, or run of elements of fixed size. Changes the stack only when all of it was there.
+    fn step<'a, R: Read<'a>>(&mut self, reader: &mut R) -> Result<(), ThriftError> {
+        let top = self.depth.wrapping_sub(1);
+        let Some(open) = self.stack.get(top).copied() else { return Ok(()) };
+        let (after, ty) = match open {
+            Open::Struct { last } => match reader.field(last)? {
+                None => return self.close(),
+                Some(field) => {
+                    let after = Open::Struct { last: field.id };
+                    if field.inline.is_some() {
+                        self.put(top, after);
+                        return Ok(());
+                    }
+                    (after, field.ty)
+                }
+            },
+            Open::Items { left: 0, .. } | Open::Entries { left: 0, .. } => return self.close(),
+            Open::Items { ty, left } => {
+                if let Some(size) = R::fixed(ty) {
+                    reader.cursor().take((left as usize).saturating_mul(size))?;
+                    return self.close();
+                }
+                (Open::Items { ty, left: left - 1 }, ty)
+            }
+            Open::Entries { key, value, left } => {
+                let after = Open::Entries { key, value, left: left - 1 };
+                (after, if left % 2 == 0 { key } else { value })
+            }
+        };
+        let inner = self.enter(reader, ty)?;
+        self.put(top, after);
+        if let Some(inner) = inner {
+            self.put(self.depth, inner);
+            self.depth += 1;
+        }
+        Ok(())
+    }
+
+    fn close(&mut self) -> Result<(), ThriftError> {
+        self.depth = self.depth.saturating_sub(1);
+        Ok(())
+    }
+
+    fn put(&mut self, at: usize, open: Open) {
+        if let Some(slot) = self.stack.get_mut(at) {
+            *slot = open;
+        }
+    }
+
+    /// Skips a scalar, or reads the header of a container.
+    fn enter<'a, R: Read<'a>>(&self, reader: &mut R, ty: Type) -> Result<Option<Open>, ThriftError> {
+        if ty.is_container() && self.depth >= MAX_DEPTH {
+            return Err(reader.cursor().error(Why::TooDeep));
+        }
+        match ty {
+            Type::Struct => Ok(Some(Open::Struct { last: 0 })),
+            Type::List | Type::Set => {
+                let items = reader.items()?;
+                Ok(Some(Open::Items { ty: items.ty, left: items.count }))
+            }
+            Type::Map => {
+                let entries = reader.entries()?;
+                // A count is at most i32::MAX, so twice as much fits.
+                let left = entries.count.saturating_mul(2);
+                Ok(Some(Open::Entries { key: entries.key, value: entries.value, left }))
+            }
+            _ => skip_scalar(reader, ty).map(|()| None),
+        }
+    }
+}
+
+fn skip_scalar<'a, R: Read<'a>>(reader: &mut R, ty: Type) -> Result<(), ThriftError> {
+    if let Some(size) = R::fixed(ty) {
+        return reader.cursor().take(size).map(drop);
+    }
+    match ty {
+        Type::String => reader.string().map(drop),
+        Type::I16 => reader.i16().map(drop),
+        Type::I32 => reader.i32().map(drop),
+        _ => reader.i64().map(drop),
+    }
+}
+
+/// Steps over one value. For a field pass its `inline`: then nothing follows the header.
+///
+/// # Errors
+/// What [`Why`] lists.
+pub fn skip_value<'a, R: Read<'a>>(
+    reader: &mut R,
+    ty: Type,
+    inline: Option<bool>,
+) -> Result<(), ThriftError> {
+    if inline.is_some() {
+        return Ok(());
+    }
+    if !ty.is_container() {
+        return skip_scalar(reader, ty);
+    }
+    let mut skipper = Skipper { depth: 0, ..Skipper::of_struct() };
+    if let Some(open) = skipper.enter(reader, ty)? {
+        skipper.put(0, open);
+        skipper.depth = 1;
+    }
+    skipper.run(reader)
+}
+
+/// Steps over one struct that starts at the cursor; leaves the cursor behind it.
+///
+/// # Errors
+/// What [`Why`] lists.
+pub fn skip_struct(protocol: Protocol, cursor: &mut Cursor<'_>) -> Result<(), ThriftError> {
+    let mut skipper = Skipper::of_struct();
+    skipper.advance(protocol, cursor)
+}
+
+impl Skipper {
+    /// As [`Skipper::run`], with the protocol known only at run time.
+    ///
+    /// # Errors
+    /// As [`Skipper::run`].
+    pub fn advance(&mut self, protocol: Protocol, cursor: &mut Cursor<'_>) -> Result<(), ThriftError> {
+        match protocol {
+            Protocol::Binary => {
+                let mut reader = binary::Reader(cursor.clone());
+                let done = self.run(&mut reader);
+                cursor.seek(reader.0.at());
+                done
+            }
+            Protocol::Compact => {
+                let mut reader = compact::Reader(cursor.clone());
+                let done = self.run(&mut reader);
+                cursor.seek(reader.0.at());
+                done
+            }
+        }
+    }
+}

@@ -1,0 +1,235 @@
+//! The struct before every request.
+
+use crate::pairs::Pairs;
+use crate::thrift::cursor::Cursor;
+use crate::thrift::error::{ThriftError, Why};
+use crate::thrift::skip::skip_value;
+use crate::thrift::types::{Items, Read, Type, Write};
+use crate::thrift::{Protocol, binary, compact};
+use bytes::{Bytes, BytesMut};
+use std::ops::Range;
+
+/// Most contexts in a header (Mux spec, section 20).
+pub const MAX_CONTEXTS: usize = 128;
+/// Most bytes of all keys and values together, of the contexts and of the delegations each.
+pub const MAX_CONTEXT_BYTES: usize = 64 * 1024;
+/// Most delegations in a header.
+pub const MAX_DELEGATIONS: usize = 128;
+/// Longest client id and longest destination, in bytes.
+pub const MAX_TEXT: usize = 4096;
+
+/// What a TTwitter client says about a request. Ids are bit patterns.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct RequestHeader {
+    /// Field 1: the low half of the trace id. Always written; absent reads as 0.
+    pub trace_id: u64,
+    /// Field 2: always written; absent reads as 0.
+    pub span_id: u64,
+    /// Field 3: absent for a root span.
+    pub parent_span_id: Option<u64>,
+    /// Field 5: absent while nobody has decided.
+    pub sampled: Option<bool>,
+    /// Field 6: the name in its struct; the calling service by its own claim.
+    pub client_id: Option<Bytes>,
+    /// Field 7: the flags word of a trace context.
+    pub flags: Option<u64>,
+    /// Field 8: keys and values as in Mux. An empty list is not written.
+    pub contexts: Pairs,
+    /// Field 9: path text, not checked here.
+    pub dest: Option<Bytes>,
+    /// Field 10: prefix and name tree, as in a Mux dtab but with wildcards allowed; not checked here.
+    pub delegations: Pairs,
+    /// Field 11: the high half of a 128-bit trace id. Read by Finagle, never written by it.
+    pub trace_id_high: Option<u64>,
+}
+
+/// A header while its texts are still borrowed.
+#[derive(Default)]
+struct Raw {
+    header: RequestHeader,
+    client_id: Option<Range<usize>>,
+    dest: Option<Range<usize>>,
+}
+
+impl RequestHeader {
+    /// Reads the header in front of a request; also says where the message begins. Texts share the frame's memory;
+    /// contexts and delegations are copied, since their lengths are written differently here.
+    ///
+    /// A context or delegation that lacks one of its two strings is left out, unknown fields are skipped, and a
+    /// known field of another type counts as unknown.
+    ///
+    /// # Errors
+    /// A struct that does not read, or goes beyond the limits of this module.
+    pub fn decode(protocol: Protocol, frame: &Bytes) -> Result<(Self, usize), ThriftError> {
+        let cursor = Cursor::whole(frame);
+        let (raw, message_at) = match protocol {
+            Protocol::Binary => read(binary::Reader(cursor))?,
+            Protocol::Compact => read(compact::Reader(cursor))?,
+        };
+        let header = Self {
+            client_id: raw.client_id.map(|range| frame.slice(range)),
+            dest: raw.dest.map(|range| frame.slice(range)),
+            ..raw.header
+        };
+        Ok((header, message_at))
+    }
+
+    /// Writes the header; the message is to follow.
+    pub fn encode(&self, protocol: Protocol, out: &mut BytesMut) {
+        match protocol {
+            Protocol::Binary => write(self, binary::Writer(out)),
+            Protocol::Compact => write(self, compact::Writer(out)),
+        }
+    }
+}
+
+fn read<'a, R: Read<'a>>(mut reader: R) -> Result<(Raw, usize), ThriftError> {
+    let mut raw = Raw::default();
+    let mut last = 0;
+    while let Some(field) = reader.field(last)? {
+        last = field.id;
+        let header = &mut raw.header;
+        match (field.id, field.ty) {
+            (1, Type::I64) => header.trace_id = reader.i64()? as u64,
+            (2, Type::I64) => header.span_id = reader.i64()? as u64,
+            (3, Type::I64) => header.parent_span_id = Some(reader.i64()? as u64),
+            (5, Type::Bool) => header.sampled = Some(reader.bool(field.inline)?),
+            (6, Type::Struct) => raw.client_id = read_client_id(&mut reader)?,
+            (7, Type::I64) => header.flags = Some(reader.i64()? as u64),
+            (8, Type::List) => header.contexts = read_pairs(&mut reader, MAX_CONTEXTS)?,
+            (9, Type::String) => raw.dest = Some(read_text(&mut reader)?),
+            (10, Type::List) => header.delegations = read_pairs(&mut reader, MAX_DELEGATIONS)?,
+            (11, Type::I64) => header.trace_id_high = Some(reader.i64()? as u64),
+            (_, ty) => skip_value(&mut reader, ty, field.inline)?,
+        }
+    }
+    let at = reader.cursor().at();
+    Ok((raw, at))
+}
+
+fn read_text<'a, R: Read<'a>>(reader: &mut R) -> Result<Range<usize>, ThriftError> {
+    let text = reader.string()?;
+    if text.len() > MAX_TEXT {
+        return Err(ThriftError::new(text.start, Why::TooLong { len: text.len(), most: MAX_TEXT }));
+    }
+    Ok(text)
+}
+
+/// `ClientId { 1: name }`.
+fn read_client_id<'a, R: Read<'a>>(reader: &mut R) -> Result<Option<Range<usize>>, ThriftError> {
+    let mut name = None;
+    let mut last = 0;
+    while let Some(field) = reader.field(last)? {
+        last = field.id;
+        match (field.id, field.ty) {
+            (1, Type::String) => name = Some(read_text(reader)?),
+            (_, ty) => skip_value(reader, ty, field.inline)?,
+        }
+    }
+    Ok(name)
+}
+
+/// A list of structs whose fields 1 and 2 are strings: contexts, and delegations.
+pub(super) fn read_pairs<'a, R: Read<'a>>(reader: &mut R, most: usize) -> Result<Pairs, ThriftError> {
+    let start = reader.cursor().at();
+    let Items { ty, count } = reader.items()?;
+    if count as usize > most {
+        return Err(ThriftError::new(start, Why::TooMany { count: count as usize, most }));
+    }
+    if count > 0 && ty != Type::Struct {
+        return Err(ThriftError::new(start, Why::WrongType(ty)));
+    }
+    let mut pairs = Vec::new();
+    let mut bytes = 0usize;
+    for _ in 0..count {
+        let at = reader.cursor().at();
+        let Some((key, value)) = read_pair(reader)? else { continue };
+        let pair = (reader.cursor().slice(key), reader.cursor().slice(value));
+        bytes += pair.0.len() + pair.1.len();
+        if bytes > MAX_CONTEXT_BYTES {
+            return Err(ThriftError::new(at, Why::TooLong { len: bytes, most: MAX_CONTEXT_BYTES }));
+        }
+        pairs.push(pair);
+    }
+    let longest = pairs.iter().map(|(key, value)| key.len().max(value.len())).max().unwrap_or(0);
+    Pairs::build(pairs)
+        .map_err(|_| ThriftError::new(start, Why::TooLong { len: longest, most: crate::pairs::MAX_STR16 }))
+}
+
+type Pair = (Range<usize>, Range<usize>);
+
+fn read_pair<'a, R: Read<'a>>(reader: &mut R) -> Result<Option<Pair>, ThriftError> {
+    let (mut first, mut second) = (None, None);
+    let mut last = 0;
+    while let Some(field) = reader.field(last)? {
+        last = field.id;
+        match (field.id, field.ty) {
+            (1, Type::String) => first = Some(reader.string()?),
+            (2, Type::String) => second = Some(reader.string()?),
+            (_, ty) => skip_value(reader, ty, field.inline)?,
+        }
+    }
+    Ok(first.zip(second))
+}
+
+/// Remembers the last field id, which the compact protocol needs.
+struct Fields<W> {
+    writer: W,
+    last: i16,
+}
+
+impl<W: Write> Fields<W> {
+    fn id(&mut self, id: i16, value: Option<u64>) {
+        if let Some(value) = value {
+            self.begin(id, Type::I64).i64(value as i64);
+        }
+    }
+
+    fn begin(&mut self, id: i16, ty: Type) -> &mut W {
+        self.writer.field(self.last, id, ty);
+        self.last = id;
+        &mut self.writer
+    }
+
+    fn pairs(&mut self, id: i16, pairs: &Pairs) {
+        if !pairs.is_empty() {
+            write_pairs(self.begin(id, Type::List), pairs);
+        }
+    }
+}
+
+fn write(header: &RequestHeader, writer: impl Write) {
+    let mut fields = Fields { writer, last: 0 };
+    fields.id(1, Some(header.trace_id));
+    fields.id(2, Some(header.span_id));
+    fields.id(3, header.parent_span_id);
+    if let Some(sampled) = header.sampled {
+        fields.writer.bool_field(fields.last, 5, sampled);
+        fields.last = 5;
+    }
+    if let Some(name) = &header.client_id {
+        let writer = fields.begin(6, Type::Struct);
+        writer.field(0, 1, Type::String);
+        writer.string(name);
+        writer.stop();
+    }
+    fields.id(7, header.flags);
+    fields.pairs(8, &header.contexts);
+    if let Some(dest) = &header.dest {
+        fields.begin(9, Type::String).string(dest);
+    }
+    fields.pairs(10, &header.delegations);
+    fields.id(11, header.trace_id_high);
+    fields.writer.stop();
+}
+
+pub(super) fn write_pairs(writer: &mut impl Write, pairs: &Pairs) {
+    writer.items(Items { ty: Type::Struct, count: pairs.len() as u32 });
+    for (key, value) in pairs.iter() {
+        writer.field(0, 1, Type::String);
+        writer.string(&key);
+        writer.field(1, 2, Type::String);
+        writer.string(&value);
+        writer.stop();
+    }
+}

@@ -1,0 +1,137 @@
+//! One function for each path.
+
+use super::html::{Esc, page};
+use super::{AdminState, numbers, waterfall};
+use crate::observe::prometheus;
+use crate::observe::span::json;
+use axum::Json;
+use axum::extract::{Query, State};
+use axum::http::StatusCode;
+use axum::response::{Html, IntoResponse, Response};
+use http::header::CONTENT_TYPE;
+use serde::Deserialize;
+use serde_json::{Value, json};
+use std::fmt::Write;
+use std::time::{Duration, SystemTime};
+use tokio::time::timeout;
+
+/// Time for an explanation: namers may have to look things up (linkerd: 2 s, then 503).
+const EXPLAIN: Duration = Duration::from_secs(2);
+
+pub async fn index() -> Html<String> {
+    Html(page("Routes", "/", include_str!("web/index.html")))
+}
+
+pub async fn style() -> impl IntoResponse {
+    ([(CONTENT_TYPE, "text/css; charset=utf-8")], include_str!("web/style.css"))
+}
+
+pub async fn live() -> impl IntoResponse {
+    ([(CONTENT_TYPE, "text/javascript; charset=utf-8")], include_str!("web/live.js"))
+}
+
+pub async fn ready(State(state): State<AdminState>) -> (StatusCode, &'static str) {
+    if state.view.is_ready() {
+        (StatusCode::OK, "ready\n")
+    } else {
+        (StatusCode::SERVICE_UNAVAILABLE, "draining\n")
+    }
+}
+
+pub async fn ping() -> &'static str {
+    "pong\n"
+}
+
+pub async fn metrics(State(state): State<AdminState>) -> Response {
+    match prometheus::text(&state.registry) {
+        Ok(text) => ([(CONTENT_TYPE, prometheus::CONTENT_TYPE)], text).into_response(),
+        Err(error) => (StatusCode::INTERNAL_SERVER_ERROR, error.to_string()).into_response(),
+    }
+}
+
+pub async fn metrics_json(State(state): State<AdminState>) -> Json<Value> {
+    Json(numbers::all(&state.registry))
+}
+
+pub async fn config(State(state): State<AdminState>) -> String {
+    state.view.config()
+}
+
+pub async fn traces(State(state): State<AdminState>) -> Html<String> {
+    let traces = state.ring.as_ref().map(|ring| ring.traces());
+    Html(page("Traces", "/traces", &waterfall::body(traces.as_deref(), SystemTime::now())))
+}
+
+/// Zipkin's own form: a list of traces, each a list of spans.
+pub async fn traces_json(State(state): State<AdminState>) -> Json<Value> {
+    let traces = state.ring.as_ref().map(|ring| ring.traces()).unwrap_or_default();
+    Json(
+        traces
+            .iter()
+            .map(|trace| trace.spans.iter().map(|span| json::span(span)).collect::<Value>())
+            .collect(),
+    )
+}
+
+pub async fn names_json(State(state): State<AdminState>) -> Json<Value> {
+    Json(state.view.names())
+}
+
+pub async fn names(State(state): State<AdminState>) -> Html<String> {
+    let rows = state.view.names();
+    let rows: Vec<_> = rows.as_array().into_iter().flatten().filter_map(Value::as_object).collect();
+    let mut columns: Vec<&String> = Vec::new();
+    for key in rows.iter().flat_map(|row| row.keys()) {
+        if !columns.contains(&key) {
+            columns.push(key);
+        }
+    }
+    let mut out = format!(
+        "<h1>Names</h1>\n<p class=\"dim\">{} bound, as <a href=\"/names.json\">JSON</a></p>\n",
+        rows.len()
+    );
+    out.push_str("<div class=\"wide\"><table>\n<thead><tr>");
+    columns.iter().for_each(|name| out += &format!("<th>{}</th>", Esc(name)));
+    out.push_str("</tr></thead>\n<tbody>\n");
+    for row in rows {
+        out.push_str("<tr>");
+        columns.iter().for_each(|name| cell(&mut out, row.get(*name)));
+        out.push_str("</tr>\n");
+    }
+    out.push_str("</tbody></table></div>\n");
+    Html(page("Names", "/names", &out))
+}
+
+fn cell(out: &mut String, value: Option<&Value>) {
+    // Writing to a string cannot fail.
+    let _ok = match value {
+        None | Some(Value::Null) => write!(out, "<td></td>"),
+        Some(Value::String(text)) => write!(out, "<td>{}</td>", Esc(text)),
+        Some(Value::Array(lines)) if lines.iter().all(Value::is_string) => {
+            let lines: Vec<_> = lines.iter().filter_map(Value::as_str).collect();
+            write!(out, "<td><pre>{}</pre></td>", Esc(lines.join("\n")))
+        }
+        Some(value @ (Value::Array(_) | Value::Object(_))) => {
+            write!(out, "<td><pre>{}</pre></td>", Esc(format!("{value:#}")))
+        }
+        Some(value) => write!(out, "<td>{}</td>", Esc(value)),
+    };
+}
+
+#[derive(Deserialize)]
+pub struct Asked {
+    path: String,
+    #[serde(default)]
+    dtab: String,
+}
+
+pub async fn delegator(State(state): State<AdminState>, Query(asked): Query<Asked>) -> Response {
+    match timeout(EXPLAIN, state.view.explain(&asked.path, &asked.dtab)).await {
+        Ok(Ok(steps)) => Json(steps).into_response(),
+        Ok(Err(error)) => (StatusCode::BAD_REQUEST, Json(json!({"error": error}))).into_response(),
+        Err(_) => {
+            let error = format!("no explanation within {} s", EXPLAIN.as_secs());
+            (StatusCode::SERVICE_UNAVAILABLE, Json(json!({"error": error}))).into_response()
+        }
+    }
+}

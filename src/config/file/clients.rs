@@ -1,0 +1,171 @@
+//! `clients`: settings by prefix of the bound id.
+
+use super::listeners::MAX_FRAME;
+use super::names::{Placed, only};
+use super::services::{overlap, prefix_or_all};
+use super::{Fields, Shape};
+use crate::config::plan::{ClientPart, Rule};
+use crate::flow::choose::Balancer;
+use crate::flow::dispatch::{Accrual, Upstream};
+use muxgate_wire::name::Prefix;
+use std::time::Duration;
+
+/// linkerd's `decayTimeMs`.
+const DECAY: Duration = Duration::from_secs(10);
+
+/// Most failures in a row, connections and waiting calls that can be set.
+const MAX_COUNT: u64 = 1_000_000;
+
+/// Smallest limit on replies.
+const MIN_FRAME: u64 = 1024;
+
+const CLIENT: Shape = Shape {
+    what: "an entry of `clients`",
+    keys: &[
+        "prefix",
+        "protocol",
+        "loadBalancer",
+        "failureAccrual",
+        "requestAttemptTimeoutMs",
+        "connectTimeoutMs",
+        "hostConnectionPool",
+        "declaredExceptions",
+        "maxFrameBytes",
+    ],
+    strangers: &[
+        ("kind", "entries are matched by `prefix`: leave the kind out"),
+        ("configs", "write the entries directly below `clients`"),
+        ("thriftFramed", "write `protocol: framed`"),
+        ("thriftProtocol", "bodies are passed on as they come: leave this out"),
+        ("attemptTTwitterUpgrade", "write `protocol: ttwitter`"),
+        ("requeueBudget", "one budget pays for everything: `retries.budget` in an entry of `services`"),
+        ("failFast", "endpoints that refuse connections are left out by `failureAccrual`"),
+        ("timeoutMs", "did you mean `requestAttemptTimeoutMs`?"),
+        ("totalTimeoutMs", "it belongs into an entry of `services`"),
+        ("tls", "connections to services are plain"),
+    ],
+};
+
+const BALANCER: Shape = Shape {
+    what: "`loadBalancer`",
+    keys: &["kind", "decayTimeMs"],
+    strangers: &[("maxEffort", "leave this out: endpoints are picked by their state"), ("enableProbation", "leave this out")],
+};
+
+const ACCRUAL: Shape = Shape {
+    what: "`failureAccrual`",
+    keys: &["kind", "failures", "backoff"],
+    strangers: &[("successRate", "accrual counts failures in a row: `kind: io.l5d.consecutiveFailures` with `failures`")],
+};
+
+const BACKOFF: Shape = Shape { what: "`backoff`", keys: &["kind", "ms", "minMs", "maxMs"], strangers: &[] };
+
+const POOL: Shape = Shape {
+    what: "`hostConnectionPool`",
+    keys: &["maxSize", "maxWaiters", "idleTimeMs"],
+    strangers: &[("minSize", "connections are made when they are needed: leave this out")],
+};
+
+/// The entries of `clients`.
+pub(super) fn clients(root: &Fields<'_>, namers: &[Placed]) -> Vec<Rule<ClientPart>> {
+    root.list("clients", &CLIENT).iter().filter_map(|fields| entry(fields, namers)).collect()
+}
+
+fn entry(fields: &Fields<'_>, namers: &[Placed]) -> Option<Rule<ClientPart>> {
+    let protocols =
+        [("thriftmux", Upstream::ThriftMux), ("framed", Upstream::Framed), ("ttwitter", Upstream::TTwitter)];
+    let mut part = ClientPart {
+        upstream: fields.choice("protocol", &protocols),
+        balancer: fields.section("loadBalancer", &BALANCER).and_then(|section| balancer(&section)),
+        accrual: fields.section("failureAccrual", &ACCRUAL).and_then(|section| accrual(&section)),
+        attempt: fields.millis_or_none("requestAttemptTimeoutMs"),
+        connect: fields.millis("connectTimeoutMs"),
+        declared_fails: fields.choice("declaredExceptions", &[("success", false), ("failure", true)]),
+        max_frame: fields.count("maxFrameBytes", MIN_FRAME..=MAX_FRAME, "no reply could come in").map(|n| n as usize),
+        ..ClientPart::default()
+    };
+    if let Some(pool) = fields.section("hostConnectionPool", &POOL) {
+        let none = "calls need a connection; leave the key out for the default";
+        part.max_size = pool.count("maxSize", 1..=MAX_COUNT, none).map(|n| n as usize);
+        part.max_waiters = pool.count("maxWaiters", 0..=MAX_COUNT, "").map(|n| n as usize);
+        part.idle = pool.millis("idleTimeMs");
+        if part.upstream == Some(Upstream::ThriftMux) {
+            let help = "leave it out, or set `protocol: framed`";
+            fields.wrong("hostConnectionPool", "a thriftmux endpoint has one connection and no pool", help);
+        }
+    }
+    let prefix = prefix_or_all(fields)?;
+    check_reach(fields, &prefix, namers);
+    Some(Rule { prefix, part })
+}
+
+fn balancer(fields: &Fields<'_>) -> Option<Balancer> {
+    fields.missing("kind", "there are p2c and ewma");
+    let ewma = fields.choice("kind", &[("p2c", false), ("ewma", true)])?;
+    if ewma {
+        return Some(Balancer::PeakEwma { decay: fields.millis("decayTimeMs").unwrap_or(DECAY) });
+    }
+    if fields.get("decayTimeMs").is_some() {
+        let help = "p2c compares calls in flight, which do not decay: write `kind: ewma` or leave this out";
+        fields.wrong("decayTimeMs", "`decayTimeMs` is a setting of ewma", help);
+    }
+    Some(Balancer::LeastLoaded)
+}
+
+fn accrual(fields: &Fields<'_>) -> Option<Option<Accrual>> {
+    fields.missing("kind", "there are io.l5d.consecutiveFailures and none");
+    let on = fields.choice("kind", &[("io.l5d.consecutiveFailures", true), ("none", false)])?;
+    if !on {
+        only(fields, &["failures", "backoff"], "none");
+        return Some(None);
+    }
+    let mut accrual = Accrual::default();
+    let zero = "it takes one failure at least; `kind: none` switches accrual off";
+    if let Some(failures) = fields.count("failures", 1..=MAX_COUNT, zero) {
+        accrual.failures = failures as u32;
+    }
+    if let Some(section) = fields.section("backoff", &BACKOFF) {
+        backoff(&section, &mut accrual)?;
+    }
+    Some(Some(accrual))
+}
+
+fn backoff(fields: &Fields<'_>, accrual: &mut Accrual) -> Option<()> {
+    fields.missing("kind", "there are jittered and constant");
+    if fields.choice("kind", &[("jittered", false), ("constant", true)])? {
+        only(fields, &["minMs", "maxMs"], "constant");
+        fields.missing("ms", "for example `ms: 5000`");
+        accrual.min_backoff = fields.millis("ms")?;
+        accrual.max_backoff = accrual.min_backoff;
+        return Some(());
+    }
+    only(fields, &["ms"], "jittered");
+    accrual.min_backoff = fields.millis("minMs").unwrap_or(accrual.min_backoff);
+    accrual.max_backoff = fields.millis("maxMs").unwrap_or(accrual.max_backoff);
+    if accrual.min_backoff > accrual.max_backoff {
+        let (min, max) = (accrual.min_backoff.as_millis(), accrual.max_backoff.as_millis());
+        let key = if fields.get("minMs").is_some() { "minMs" } else { "maxMs" };
+        fields.wrong(key, format!("minMs ({min}) is above maxMs ({max})"), "the first backoff cannot be the longest");
+    }
+    Some(())
+}
+
+/// A prefix that no bound id can have would never match, silently.
+fn check_reach(fields: &Fields<'_>, prefix: &Prefix, namers: &[Placed]) {
+    let first = prefix.as_str().split('/').nth(1).unwrap_or_default();
+    match first {
+        "" | "*" | "$" => {}
+        "#" => {
+            let mut known = namers.iter().map(|placed| format!("/#{}", placed.namer.prefix.as_str()));
+            if !known.clone().any(|id| overlap(prefix, &id)) {
+                let list = known.by_ref().collect::<Vec<_>>().join(", ");
+                let help = if list.is_empty() { "there are no namers".into() } else { format!("the namers are {list}") };
+                fields.wrong("prefix", format!("no namer gives ids below {}", prefix.as_str()), help);
+            }
+        }
+        _ => {
+            let help = "bound ids begin with /# or /$, such as /#/io.l5d.fs/users; settings by name belong into `services`";
+            fields.wrong("prefix", format!("no bound id begins with {}", prefix.as_str()), help);
+        }
+    }
+}

@@ -1,0 +1,147 @@
+//! `listeners`.
+
+use super::observe::ip;
+use super::{Fields, Shape};
+use crate::config::plan::{Admin, Listener};
+use crate::flow::{accept, address, admit};
+use muxgate_wire::name::Path;
+use std::net::SocketAddr;
+
+/// Smallest limit on frames that is of any use.
+const MIN_FRAME: u64 = 1024;
+
+/// Largest limit on frames: what a Thrift length can say, and no more memory than a host can spare for one call.
+pub(super) const MAX_FRAME: u64 = 1 << 30;
+
+/// Largest limit on things that are counted.
+const MAX_COUNT: u64 = 1_000_000;
+
+/// Tags of a Mux connection.
+const MAX_TAGS: u64 = (1 << 23) - 1;
+
+const LISTENER: Shape = Shape {
+    what: "a listener",
+    keys: &[
+        "name",
+        "ip",
+        "port",
+        "dst",
+        "dstPrefix",
+        "thriftMethodInDst",
+        "maxConcurrentRequests",
+        "maxConnections",
+        "maxInFlight",
+        "maxFrameBytes",
+        "maxQueuedBytes",
+        "stallTimeoutMs",
+        "idleTimeMs",
+    ],
+    strangers: &[
+        ("label", "did you mean `name`?"),
+        ("protocol", "the protocol is told from the first bytes of a connection: leave this out"),
+        ("thriftFramed", "the protocol is told from the first bytes of a connection: leave this out"),
+        ("thriftProtocol", "the protocol is told from the first bytes of a connection: leave this out"),
+        ("dtab", "there is one `dtab`, at the top of the file"),
+        ("tls", "connections are plain"),
+        ("timeoutMs", "write `totalTimeoutMs` in an entry of `services`"),
+        ("address", "write `ip` and `port`"),
+    ],
+};
+
+/// The listeners, if none has a mistake that leaves nothing to build.
+pub(super) fn listeners(root: &Fields<'_>, admin: Option<&Admin>) -> Option<Vec<Listener>> {
+    root.missing("listeners", "for example `listeners: [{port: 4114}]`");
+    let all = root.list("listeners", &LISTENER);
+    if all.is_empty() && root.get("listeners").is_some() {
+        root.wrong("listeners", "there is no listener", "for example `- port: 4114`");
+    }
+    let mut found: Vec<Listener> = Vec::new();
+    for fields in &all {
+        if let Some(listener) = listener(fields) {
+            check_conflicts(fields, &listener, &found, admin);
+            found.push(listener);
+        }
+    }
+    (found.len() == all.len() && !found.is_empty()).then_some(found)
+}
+
+fn listener(fields: &Fields<'_>) -> Option<Listener> {
+    fields.missing("port", "for example `port: 4114`");
+    let port = fields.count("port", 0..=u16::MAX.into(), "").map(|port| port as u16);
+    let address = SocketAddr::new(ip(fields), port.unwrap_or_default());
+    let name = match fields.get("name") {
+        None => format!("thrift-{}", address.port()),
+        Some(_) => name(fields)?,
+    };
+    let (accept, admit) = (accept(fields, &name, address), admit(fields));
+    let prefix = path_or(fields, "dstPrefix", "/svc");
+    let default = path_or(fields, "dst", &format!("/{name}"));
+    let method_in_dst = fields.flag("thriftMethodInDst").unwrap_or(false);
+    port?;
+    Some(Listener { accept, address: address::Params { prefix: prefix?, default: default?, method_in_dst }, admit })
+}
+
+fn path_or(fields: &Fields<'_>, key: &str, default: &str) -> Option<Path> {
+    match fields.get(key) {
+        None => Path::parse(default).ok(),
+        Some(_) => fields.path(key),
+    }
+}
+
+/// A name is a label of metrics and an element of a path.
+fn name(fields: &Fields<'_>) -> Option<String> {
+    let name = fields.word("name")?;
+    if let Some(odd) = name.find(|c: char| !c.is_ascii_alphanumeric() && !matches!(c, '-' | '_' | '.')) {
+        let help = "a name holds letters, digits, `-`, `_` and `.`";
+        fields.in_text("name", name, odd, format!("`{name}` cannot be the name of a listener"), help);
+        return None;
+    }
+    Some(name.to_string())
+}
+
+fn accept(fields: &Fields<'_>, name: &str, address: SocketAddr) -> accept::Params {
+    let mut params = accept::Params::new(name, address);
+    let zero = "nothing could come in; leave the key out for the default";
+    let mut count = |key: &str, bounds, value: &mut usize| {
+        if let Some(said) = fields.count(key, bounds, zero) {
+            *value = said as usize;
+        }
+    };
+    count("maxConnections", 1..=MAX_COUNT, &mut params.max_connections);
+    count("maxInFlight", 1..=MAX_TAGS, &mut params.max_in_flight);
+    count("maxFrameBytes", MIN_FRAME..=MAX_FRAME, &mut params.max_frame);
+    count("maxQueuedBytes", MIN_FRAME..=MAX_FRAME, &mut params.max_queued);
+    params.stall = fields.millis("stallTimeoutMs").unwrap_or(params.stall);
+    params.idle = fields.millis_or_none("idleTimeMs").unwrap_or(params.idle);
+    params
+}
+
+fn admit(fields: &Fields<'_>) -> admit::Params {
+    if fields.is_none("maxConcurrentRequests") {
+        return admit::Params { max_concurrent: None };
+    }
+    let zero = "every call would be refused; leave the key out for no limit";
+    let most = fields.count("maxConcurrentRequests", 1..=MAX_COUNT, zero);
+    admit::Params { max_concurrent: most.map(|most| most as usize) }
+}
+
+fn check_conflicts(fields: &Fields<'_>, listener: &Listener, found: &[Listener], admin: Option<&Admin>) {
+    let address = listener.accept.address;
+    if let Some(other) = found.iter().find(|other| clash(other.accept.address, address)) {
+        let message = format!("{address} is taken by the listener `{}`", other.accept.name);
+        fields.wrong("port", message, "give each listener a port of its own");
+    } else if found.iter().any(|other| other.accept.name == listener.accept.name) {
+        let message = format!("two listeners have the name `{}`", listener.accept.name);
+        fields.wrong("name", message, "names tell listeners apart in logs and metrics");
+    }
+    if admin.is_some_and(|admin| clash(admin.address, address)) {
+        let help = "choose another port here, or `admin: {port: ...}`";
+        fields.wrong("port", format!("{address} is taken by the admin server"), help);
+    }
+}
+
+/// Whether two sockets cannot listen side by side. Port 0 means any free port.
+fn clash(a: SocketAddr, b: SocketAddr) -> bool {
+    let everywhere = a.ip().is_unspecified() || b.ip().is_unspecified();
+    a.port() == b.port() && a.port() != 0 && (a.ip() == b.ip() || everywhere)
+}

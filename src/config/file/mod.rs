@@ -1,0 +1,85 @@
+//! What people write. The whole file is read, every mistake is noted, and only a file without any becomes a plan.
+
+mod clients;
+mod listeners;
+mod names;
+mod observe;
+mod services;
+
+use super::node::Node;
+use super::plan::Plan;
+use super::problem::{Problems, Report};
+use super::reader::{Fields, File, Shape};
+
+/// Most worker threads.
+const MAX_THREADS: u64 = 1024;
+
+const ROOT: Shape = Shape {
+    what: "the file",
+    keys: &["admin", "threads", "telemetry", "namers", "dtab", "listeners", "services", "clients"],
+    strangers: &[
+        ("servers", "servers are called `listeners` here"),
+        ("server", "servers are called `listeners` here"),
+        ("routers", "there is one router: `dtab`, `listeners`, `services` and `clients` stand at the top of the file"),
+        ("service", "write `services`, a list of settings by `prefix` of the name"),
+        ("client", "write `clients`, a list of settings by `prefix` of the bound id"),
+        ("zipkin", "write it as an item of `telemetry`: `- kind: io.l5d.zipkin`"),
+        ("interpreter", "names are resolved here, by `dtab` and `namers`"),
+        ("usage", "nothing is reported to anybody: leave this out"),
+        ("shutdownGraceMs", "it belongs into `admin`"),
+    ],
+};
+
+/// Reads a file.
+pub(super) fn read(name: &str, text: &str) -> Result<Plan, Report> {
+    let file = File { text, problems: Problems::default() };
+    let root = if text.len() > super::MAX_FILE {
+        let message = format!("the file has {} bytes, the limit is {}", text.len(), super::MAX_FILE);
+        file.problems.add(0..0, message, "");
+        None
+    } else {
+        Node::read(text, &file.problems)
+    };
+    let plan = root.as_ref().and_then(|root| plan(name, &file, root));
+    match (plan, file.problems.into_report(name, text)) {
+        (Some(plan), None) => Ok(plan),
+        (_, Some(report)) => Err(report),
+        // Nothing was built and nothing was noted: a reader forgot to say why.
+        (None, None) => {
+            let problems = Problems::default();
+            problems.add(0..0, "this file cannot be used", "");
+            problems.into_report(name, text).map_or_else(|| unreachable!("one problem was added"), Err)
+        }
+    }
+}
+
+fn plan(name: &str, file: &File<'_>, root: &Node) -> Option<Plan> {
+    let fields = Fields::open(file, &ROOT, root)?;
+    let (admin, grace) = observe::admin(&fields);
+    let (zipkin, recent_traces) = observe::telemetry(&fields);
+    let namers = names::namers(&fields);
+    let dtab = names::dtab(&fields, &namers);
+    let listeners = listeners::listeners(&fields, admin.as_ref());
+    let services = services::services(&fields, &listeners);
+    let clients = clients::clients(&fields, &namers);
+    let threads = fields.count("threads", 1..=MAX_THREADS, "leave the key out for half of the cores");
+    Some(Plan {
+        name: name.into(),
+        text: file.text.into(),
+        threads: threads.map_or_else(half_of_the_cores, |threads| threads as usize),
+        admin,
+        grace,
+        zipkin,
+        recent_traces,
+        namers: namers.into_iter().map(|namer| namer.namer).collect(),
+        dtab: dtab?,
+        listeners: listeners?,
+        services,
+        clients,
+    })
+}
+
+/// The gateway shares its host with the services it stands before.
+fn half_of_the_cores() -> usize {
+    std::thread::available_parallelism().map_or(1, |cores| (cores.get() / 2).max(1))
+}

@@ -1,0 +1,29 @@
+//! Configuration: `file` is what people write, [`Plan`] is what can exist.
+//!
+//! Text comes in; a checked, immutable [`Plan`] goes out, or a [`Report`] that names every mistake with its line, its
+//! column and what to do. Nothing here touches a socket or a folder, and nothing here starts anything.
+
+mod file;
+mod locate;
+mod node;
+mod plan;
+mod problem;
+mod reader;
+mod suggest;
+
+#[cfg(test)]
+mod tests;
+
+pub use plan::{Admin, Discovery, Listener, Namer, Plan, Zipkin};
+pub use problem::Report;
+
+/// Longest file that is read, in bytes: the largest table that is taken, and room for the rest.
+pub const MAX_FILE: usize = 2 << 20;
+
+/// Reads a configuration. `name` is how messages call it: the file's path, or `<stdin>`.
+///
+/// # Errors
+/// Everything that is wrong with the text, at once where one mistake does not hide another.
+pub fn parse(name: &str, text: &str) -> Result<Plan, Report> {
+    file::read(name, text)
+}

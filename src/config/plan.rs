@@ -1,0 +1,207 @@
+//! What can exist: a configuration that has been checked. Only [`super::parse`] makes one.
+
+use crate::flow::{accept, address, admit, bind, choose, dispatch};
+use muxgate_wire::name::{Dtab, Path, Prefix};
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// A checked configuration. Cloning is cheap enough for start-up; share it in an `Arc` after that.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Plan {
+    pub(super) name: Arc<str>,
+    pub(super) text: Arc<str>,
+    pub(super) threads: usize,
+    pub(super) admin: Option<Admin>,
+    pub(super) grace: Duration,
+    pub(super) zipkin: Option<Zipkin>,
+    pub(super) recent_traces: usize,
+    pub(super) namers: Vec<Namer>,
+    pub(super) dtab: Dtab,
+    pub(super) listeners: Vec<Listener>,
+    pub(super) services: Vec<Rule<ServicePart>>,
+    pub(super) clients: Vec<Rule<ClientPart>>,
+}
+
+/// The admin server.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Admin {
+    /// Where it listens; port 0 takes a free one.
+    pub address: SocketAddr,
+}
+
+/// Where spans go.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Zipkin {
+    /// The whole address spans are posted to, path included.
+    pub url: http::Uri,
+    /// Share of the calls without a decision of their own that are traced, 0 to 1.
+    pub sample_rate: f64,
+    /// Our name in traces.
+    pub service_name: String,
+}
+
+/// A source of addresses, reached by names below `/#` and its prefix.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Namer {
+    /// Without `/#`: `/io.l5d.fs` by default.
+    pub prefix: Path,
+    /// What it asks.
+    pub discovery: Discovery,
+}
+
+/// What a namer asks.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Discovery {
+    /// `io.l5d.fs`: a folder in which each file is a service.
+    Fs {
+        /// The folder.
+        root: PathBuf,
+    },
+}
+
+/// A port, with the settings of the rooms that are one per listener.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Listener {
+    /// Connections.
+    pub accept: accept::Params,
+    /// Names of calls.
+    pub address: address::Params,
+    /// Limits.
+    pub admit: admit::Params,
+}
+
+/// Settings for the names that a prefix matches.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Rule<T> {
+    pub prefix: Prefix,
+    pub part: T,
+}
+
+/// The keys that one entry of `services` sets. For keys that can be switched off, the inner none means off.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(super) struct ServicePart {
+    pub total: Option<Option<Duration>>,
+    pub binding: Option<Duration>,
+    pub percent: Option<f64>,
+    pub min_per_sec: Option<u32>,
+    pub ttl: Option<Duration>,
+}
+
+/// The keys that one entry of `clients` sets.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(super) struct ClientPart {
+    pub balancer: Option<choose::Balancer>,
+    pub upstream: Option<dispatch::Upstream>,
+    pub attempt: Option<Option<Duration>>,
+    pub connect: Option<Duration>,
+    pub accrual: Option<Option<dispatch::Accrual>>,
+    pub max_size: Option<usize>,
+    pub max_waiters: Option<usize>,
+    pub idle: Option<Duration>,
+    pub declared_fails: Option<bool>,
+    pub max_frame: Option<usize>,
+}
+
+impl Plan {
+    /// What messages call the file.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// The file as it was written.
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// Worker threads, at least one.
+    pub fn threads(&self) -> usize {
+        self.threads
+    }
+
+    /// The admin server, if there is one.
+    pub fn admin(&self) -> Option<&Admin> {
+        self.admin.as_ref()
+    }
+
+    /// How long a shutdown waits for calls in progress.
+    pub fn grace(&self) -> Duration {
+        self.grace
+    }
+
+    /// Where spans go, if anywhere.
+    pub fn zipkin(&self) -> Option<&Zipkin> {
+        self.zipkin.as_ref()
+    }
+
+    /// Number of recent traces that the admin server can show.
+    pub fn recent_traces(&self) -> usize {
+        self.recent_traces
+    }
+
+    /// The namers in the order of the file; of two that fit, the later one is asked first.
+    pub fn namers(&self) -> &[Namer] {
+        &self.namers
+    }
+
+    /// The base table.
+    pub fn dtab(&self) -> &Dtab {
+        &self.dtab
+    }
+
+    /// The listeners, at least one.
+    pub fn listeners(&self) -> &[Listener] {
+        &self.listeners
+    }
+
+    /// The settings of a service: the defaults, and over them every entry whose prefix matches its name.
+    pub fn service(&self, name: &Path) -> bind::Params {
+        let mut params = bind::Params::default();
+        matching(&self.services, name).for_each(|part| part.apply(&mut params));
+        params
+    }
+
+    /// The settings of a cluster: the defaults, and over them every entry whose prefix matches its bound id.
+    pub fn client(&self, id: &Path) -> (choose::Params, dispatch::Params) {
+        let mut params = (choose::Params::default(), dispatch::Params::default());
+        matching(&self.clients, id).for_each(|part| part.apply(&mut params.0, &mut params.1));
+        params
+    }
+}
+
+fn matching<'a, T>(rules: &'a [Rule<T>], name: &'a Path) -> impl Iterator<Item = &'a T> {
+    rules.iter().filter(|rule| rule.prefix.matches(name)).map(|rule| &rule.part)
+}
+
+/// Takes what an entry says, and leaves what it does not say.
+fn set<T: Clone>(value: &mut T, said: &Option<T>) {
+    if let Some(said) = said {
+        value.clone_from(said);
+    }
+}
+
+impl ServicePart {
+    fn apply(&self, params: &mut bind::Params) {
+        set(&mut params.total, &self.total);
+        set(&mut params.binding, &self.binding);
+        set(&mut params.budget.percent, &self.percent);
+        set(&mut params.budget.min_per_sec, &self.min_per_sec);
+        set(&mut params.budget.ttl, &self.ttl);
+    }
+}
+
+impl ClientPart {
+    fn apply(&self, choose: &mut choose::Params, dispatch: &mut dispatch::Params) {
+        set(&mut choose.balancer, &self.balancer);
+        set(&mut dispatch.upstream, &self.upstream);
+        set(&mut dispatch.attempt, &self.attempt);
+        set(&mut dispatch.connect, &self.connect);
+        set(&mut dispatch.accrual, &self.accrual);
+        set(&mut dispatch.pool.max_size, &self.max_size);
+        set(&mut dispatch.pool.max_waiters, &self.max_waiters);
+        set(&mut dispatch.pool.idle, &self.idle);
+        set(&mut dispatch.declared_fails, &self.declared_fails);
+        set(&mut dispatch.max_frame, &self.max_frame);
+    }
+}

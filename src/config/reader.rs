@@ -1,0 +1,274 @@
+//! One map of a file, read key by key. Every getter notes what is wrong and returns nothing then.
+
+use super::node::{Key, Node, Value};
+use super::problem::Problems;
+use super::suggest::nearest;
+use super::locate;
+use muxgate_wire::name::{NameError, Path, Prefix};
+use std::ops::{Range, RangeInclusive};
+use std::time::Duration;
+
+/// Longest time that can be set: a day. Longer ones are slips of the unit.
+const MAX_MILLIS: u64 = 24 * 3600 * 1000;
+
+/// What readers share: the text and the mistakes found in it.
+pub(super) struct File<'a> {
+    pub text: &'a str,
+    pub problems: Problems,
+}
+
+/// A kind of map: what it is called in messages, its keys, and words that people bring from elsewhere.
+pub(super) struct Shape {
+    /// As in "unknown key `x` in a listener".
+    pub what: &'static str,
+    pub keys: &'static [&'static str],
+    /// A key that we do not have, and what to do instead.
+    pub strangers: &'static [(&'static str, &'static str)],
+}
+
+/// A map whose keys are all known.
+pub(super) struct Fields<'a> {
+    file: &'a File<'a>,
+    shape: &'static Shape,
+    entries: &'a [(Key, Node)],
+    pub at: Range<usize>,
+}
+
+impl<'a> Fields<'a> {
+    /// Opens a map; unknown and repeated keys are noted at once.
+    pub fn open(file: &'a File<'a>, shape: &'static Shape, node: &'a Node) -> Option<Self> {
+        let Value::Map(entries) = &node.value else {
+            let help = format!("write `key: value` lines; the keys are {}", shape.keys.join(", "));
+            file.problems.add(node.at.clone(), format!("{} is a map, this is {}", shape.what, node.kind()), help);
+            return None;
+        };
+        let fields = Self { file, shape, entries, at: node.at.clone() };
+        fields.check_keys();
+        Some(fields)
+    }
+
+    fn check_keys(&self) {
+        for (index, (key, _)) in self.entries.iter().enumerate() {
+            let earlier = self.entries.iter().take(index).find(|(other, _)| other.name == key.name);
+            if earlier.is_some() {
+                self.file.problems.add(
+                    key.at.clone(),
+                    format!("`{}` is given twice in {}", key.name, self.shape.what),
+                    "keep one of the two",
+                );
+            } else if !self.shape.keys.contains(&key.name.as_str()) {
+                self.unknown(key);
+            }
+        }
+    }
+
+    fn unknown(&self, key: &Key) {
+        let stranger = self.shape.strangers.iter().find(|(name, _)| *name == key.name);
+        let help = match (stranger, nearest(&key.name, self.shape.keys.iter().copied())) {
+            (Some((_, advice)), _) => (*advice).to_string(),
+            (None, Some(near)) => format!("did you mean `{near}`?"),
+            (None, None) => format!("the keys of {} are {}", self.shape.what, self.shape.keys.join(", ")),
+        };
+        let message = format!("unknown key `{}` in {}", key.name, self.shape.what);
+        self.file.problems.add(key.at.clone(), message, help);
+    }
+
+    /// The value of a key, if it is there.
+    pub fn get(&self, key: &str) -> Option<&'a Node> {
+        debug_assert!(self.shape.keys.contains(&key), "{key} is read but not declared");
+        self.entries.iter().find(|(k, _)| k.name == key).map(|(_, node)| node)
+    }
+
+    /// Where a key stands, or the whole map.
+    pub fn place(&self, key: &str) -> Range<usize> {
+        self.entries.iter().find(|(k, _)| k.name == key).map_or(self.at.clone(), |(k, _)| k.at.clone())
+    }
+
+    /// Notes that a key must be there and is not.
+    pub fn missing(&self, key: &str, help: &str) {
+        if self.get(key).is_none() {
+            self.file.problems.add(self.at.clone(), format!("{} has no `{key}`", self.shape.what), help);
+        }
+    }
+
+    /// Notes a mistake at a key.
+    pub fn wrong(&self, key: &str, message: impl Into<String>, help: impl Into<String>) {
+        let at = self.get(key).map_or_else(|| self.place(key), |node| node.at.clone());
+        self.file.problems.add(at, message, help);
+    }
+
+    fn mistyped(&self, key: &str, node: &Node, wanted: &str, help: &str) {
+        let message = format!("`{key}` is {wanted}, this is {}", node.kind());
+        self.file.problems.add(node.at.clone(), message, help);
+    }
+
+    /// Any text.
+    pub fn text(&self, key: &str) -> Option<&'a str> {
+        let node = self.get(key)?;
+        match &node.value {
+            Value::Text(text) => return Some(text),
+            Value::List(_) | Value::Map(_) => self.mistyped(key, node, "text", ""),
+            _ => self.mistyped(key, node, "text", "put it in quotes"),
+        }
+        None
+    }
+
+    /// A text that is not empty.
+    pub fn word(&self, key: &str) -> Option<&'a str> {
+        let text = self.text(key)?;
+        if text.trim().is_empty() {
+            self.wrong(key, format!("`{key}` is empty"), "write a text, or leave the key out");
+            return None;
+        }
+        Some(text)
+    }
+
+    /// True or false.
+    pub fn flag(&self, key: &str) -> Option<bool> {
+        let node = self.get(key)?;
+        if let Value::Bool(value) = node.value {
+            return Some(value);
+        }
+        self.mistyped(key, node, "true or false", "");
+        None
+    }
+
+    /// A whole number within bounds. `zero` says what 0 would mean, and what to do instead.
+    pub fn count(&self, key: &str, bounds: RangeInclusive<u64>, zero: &str) -> Option<u64> {
+        let node = self.get(key)?;
+        let Value::Int(value) = node.value else {
+            self.mistyped(key, node, "a whole number", "");
+            return None;
+        };
+        match u64::try_from(value) {
+            Ok(value) if bounds.contains(&value) => return Some(value),
+            Ok(0) if !zero.is_empty() => self.wrong(key, format!("`{key}` is 0"), zero),
+            _ => {
+                let bounds = format!("it goes from {} to {}", bounds.start(), bounds.end());
+                self.wrong(key, format!("`{key}` cannot be {value}"), bounds);
+            }
+        }
+        None
+    }
+
+    /// A number within bounds, whole or not.
+    pub fn ratio(&self, key: &str, bounds: RangeInclusive<f64>, help: &str) -> Option<f64> {
+        let node = self.get(key)?;
+        let value = match node.value {
+            Value::Int(value) => value as f64,
+            Value::Float(value) => value,
+            _ => {
+                self.mistyped(key, node, "a number", help);
+                return None;
+            }
+        };
+        if !bounds.contains(&value) {
+            self.wrong(key, format!("`{key}` cannot be {value}: it goes from {} to {}", bounds.start(), bounds.end()), help);
+            return None;
+        }
+        Some(value)
+    }
+
+    /// A time in milliseconds, at least one.
+    pub fn millis(&self, key: &str) -> Option<Duration> {
+        self.time(key, "without any time every call would fail; leave the key out for the default")
+    }
+
+    /// A time in milliseconds, or `none` for no limit.
+    pub fn millis_or_none(&self, key: &str) -> Option<Option<Duration>> {
+        if self.is_none(key) {
+            return Some(None);
+        }
+        self.time(key, "without any time every call would fail; write `none` for no limit").map(Some)
+    }
+
+    fn time(&self, key: &str, zero: &str) -> Option<Duration> {
+        let node = self.get(key)?;
+        if let Value::Text(text) = &node.value {
+            let digits: String = text.chars().take_while(char::is_ascii_digit).collect();
+            let factor = match text.trim_start_matches(|c: char| c.is_ascii_digit()).trim() {
+                "ms" => Some(1),
+                "s" => Some(1000),
+                "m" | "min" => Some(60_000),
+                _ => None,
+            };
+            let millis = digits.parse::<u64>().ok().zip(factor).and_then(|(n, factor)| n.checked_mul(factor));
+            let help = millis.map_or_else(String::new, |millis| format!("write {millis}"));
+            self.mistyped(key, node, "a whole number of milliseconds", &help);
+            return None;
+        }
+        self.count(key, 1..=MAX_MILLIS, zero).map(Duration::from_millis)
+    }
+
+    /// Whether the value is the word `none`.
+    pub fn is_none(&self, key: &str) -> bool {
+        matches!(self.get(key), Some(Node { value: Value::Text(text), .. }) if text == "none")
+    }
+
+    /// One of a few words.
+    pub fn choice<T: Copy>(&self, key: &str, words: &[(&'static str, T)]) -> Option<T> {
+        let text = self.text(key)?;
+        if let Some((_, value)) = words.iter().find(|(word, _)| *word == text) {
+            return Some(*value);
+        }
+        let list = words.iter().map(|(word, _)| *word).collect::<Vec<_>>().join(", ");
+        let help = match nearest(text, words.iter().map(|(word, _)| *word)) {
+            Some(near) => format!("did you mean `{near}`? There are {list}"),
+            None if words.len() == 1 => format!("there is only {list}"),
+            None => format!("there are {list}"),
+        };
+        self.wrong(key, format!("`{key}` cannot be `{text}`"), help);
+        None
+    }
+
+    /// A path that is not `/`.
+    pub fn path(&self, key: &str) -> Option<Path> {
+        let text = self.word(key)?;
+        match Path::parse(text) {
+            Ok(path) if path.is_empty() => {
+                self.wrong(key, format!("`{key}` needs at least one element"), "for example /svc");
+                None
+            }
+            Ok(path) => Some(path),
+            Err(error) => self.bad_name(key, text, &error),
+        }
+    }
+
+    /// A path in which `*` stands for any one element.
+    pub fn prefix(&self, key: &str) -> Option<Prefix> {
+        let text = self.word(key)?;
+        Prefix::parse(text).map_err(|error| self.bad_name::<Prefix>(key, text, &error)).ok()
+    }
+
+    fn bad_name<T>(&self, key: &str, text: &str, error: &NameError) -> Option<T> {
+        let help = match text.starts_with('/') {
+            true => "elements hold letters, digits and _ : . # $ % -; write other bytes as \\xHH".to_string(),
+            false => format!("names begin with a slash: /{text}"),
+        };
+        self.in_text(key, text, error.at, format!("`{key}` is no path: {}", error.what), help);
+        None
+    }
+
+    /// Notes a mistake at a byte of a text.
+    pub fn in_text(&self, key: &str, text: &str, byte: usize, message: impl Into<String>, help: impl Into<String>) {
+        let at = self.get(key).map_or(self.at.clone(), |node| node.at.clone());
+        self.file.problems.add(locate::within(self.file.text, &at, text, byte), message, help);
+    }
+
+    /// A map below a key.
+    pub fn section(&self, key: &str, shape: &'static Shape) -> Option<Fields<'a>> {
+        Fields::open(self.file, shape, self.get(key)?)
+    }
+
+    /// The maps in a list below a key.
+    pub fn list(&self, key: &str, shape: &'static Shape) -> Vec<Fields<'a>> {
+        let Some(node) = self.get(key) else { return Vec::new() };
+        match &node.value {
+            Value::List(items) => items.iter().filter_map(|item| Fields::open(self.file, shape, item)).collect(),
+            _ => {
+                self.mistyped(key, node, "a list", "begin each item with a dash: `- ...`");
+                Vec::new()
+            }
+        }
+    }
+}

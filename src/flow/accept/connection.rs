@@ -1,0 +1,129 @@
+//! One connection: find out what it speaks, then serve it as that.
+
+use super::Params;
+use muxgate_rpc::Serve;
+use muxgate_rpc::events::Events;
+use muxgate_rpc::io::{Io, ReadBuffer};
+use muxgate_rpc::{mux, thrift};
+use muxgate_wire::detect::{Detected, detect_within};
+use muxgate_wire::mux::server::ServerConfig;
+use std::future::{Future, poll_fn};
+use std::net::SocketAddr;
+use std::pin::pin;
+use std::sync::Arc;
+use std::task::Poll;
+use tokio::time::timeout;
+use tokio_util::sync::CancellationToken;
+
+/// Bytes asked for by the first read.
+const FIRST_READ: usize = 4 << 10;
+
+/// What all connections of a listener share.
+pub struct Shared<S> {
+    pub service: Arc<S>,
+    pub events: Arc<dyn Events>,
+    pub drain: CancellationToken,
+    pub mux: mux::ServerParams,
+    pub thrift: thrift::ServerParams,
+    params: Params,
+}
+
+impl<S: Serve> Shared<S> {
+    pub fn new(params: Params, service: S, events: Arc<dyn Events>) -> Self {
+        let session = ServerConfig {
+            handshake_timeout: params.stall,
+            max_in_flight: params.max_in_flight,
+            max_queued_bytes: params.max_queued,
+            ..ServerConfig::default()
+        };
+        Self {
+            service: Arc::new(service),
+            events,
+            drain: CancellationToken::new(),
+            mux: mux::ServerParams {
+                max_frame: params.max_frame,
+                max_queued: params.max_queued,
+                stall: params.stall,
+                idle: params.idle,
+                session,
+            },
+            thrift: thrift::ServerParams {
+                max_frame: params.max_frame,
+                stall: params.stall,
+                idle: params.idle,
+            },
+            params,
+        }
+    }
+
+    /// Serves one connection to its end.
+    pub async fn serve<T: Io>(&self, mut io: T, peer: SocketAddr) {
+        let mut read = ReadBuffer::new(FIRST_READ);
+        let Some(detected) = self.first_bytes(&mut io, &mut read).await else { return };
+        let peer = Some(peer);
+        match detected {
+            Detected::Mux => {
+                // Boxed, so that an idle plain connection does not carry the room for this.
+                let service = Arc::clone(&self.service);
+                let events = Arc::clone(&self.events);
+                Box::pin(mux::serve(io, read, peer, service, &self.mux, &self.drain, events)).await;
+            }
+            Detected::FramedBinary | Detected::FramedCompact => {
+                thrift::serve(io, read, peer, &*self.service, &self.thrift, &self.drain, &*self.events).await;
+            }
+            other => {
+                tracing::debug!(?peer, protocol = ?other, "connection refused");
+                self.events.decode_error(cause(other));
+            }
+        }
+    }
+
+    /// Reads until the protocol is known. A peer that says nothing may take its time, up to the idle limit; one that has
+    /// begun to speak may not.
+    async fn first_bytes<T: Io>(&self, io: &mut T, read: &mut ReadBuffer) -> Option<Detected> {
+        let mut drained = pin!(self.drain.cancelled());
+        let first = poll_fn(|cx| {
+            if drained.as_mut().poll(cx).is_ready() {
+                return Poll::Ready(Ok(0));
+            }
+            let polled = read.poll_fill(io, cx, 0);
+            if polled.is_pending() {
+                read.release();
+            }
+            polled
+        });
+        let first = match self.params.idle {
+            Some(idle) => timeout(idle, first).await.ok()?,
+            None => first.await,
+        };
+        if !matches!(first, Ok(1..)) {
+            return None;
+        }
+        let rest = async {
+            loop {
+                match detect_within(read.bytes(), self.params.max_frame) {
+                    Detected::NeedMore(_) => {}
+                    known => return Some(known),
+                }
+                let more = poll_fn(|cx| read.poll_fill(io, cx, 0)).await;
+                if !matches!(more, Ok(1..)) {
+                    return None;
+                }
+            }
+        };
+        timeout(self.params.stall, rest).await.unwrap_or_else(|_| {
+            self.events.limited("slow_first_bytes");
+            None
+        })
+    }
+}
+
+fn cause(detected: Detected) -> &'static str {
+    match detected {
+        Detected::THeader => "theader",
+        Detected::UnframedBinary | Detected::UnframedCompact => "unframed",
+        Detected::Tls => "tls",
+        Detected::Http => "http",
+        _ => "unknown_protocol",
+    }
+}

@@ -1,0 +1,18 @@
+//! What sessions report, as the listener's numbers.
+
+use crate::observe::ListenerStats;
+use muxgate_rpc::events::Events;
+use std::sync::Arc;
+
+/// Counts for one listener.
+pub struct Counted(pub Arc<ListenerStats>);
+
+impl Events for Counted {
+    fn decode_error(&self, cause: &'static str) {
+        self.0.decode_error(cause);
+    }
+
+    fn limited(&self, cause: &'static str) {
+        self.0.decode_error(cause);
+    }
+}

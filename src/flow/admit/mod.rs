@@ -1,0 +1,87 @@
+//! Refuse early and cheaply: calls whose deadline has passed, calls beyond the limit.
+
+mod params;
+
+pub use params::Params;
+
+use muxgate_rpc::{Failure, Purse, Request, Response, Serve, Status, Why};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+use tokio::time::Instant;
+
+/// Share of calls that may be refused as expired: if callers' clocks are wrong, most of their calls must still work.
+const MOST_EXPIRED: f64 = 0.2;
+/// Refusals a second that are allowed in any case, so that a few callers with old calls are always told.
+const EXPIRED_PER_SEC: u32 = 100;
+/// Window over which the share is counted.
+const EXPIRED_WINDOW: Duration = Duration::from_secs(10);
+
+/// Lets calls in, or refuses them before anything is spent on them.
+pub struct Admit<S> {
+    inner: S,
+    limit: Option<usize>,
+    in_progress: AtomicUsize,
+    refusals: Purse,
+}
+
+impl<S> Admit<S> {
+    /// Guards `inner`.
+    pub fn new(params: &Params, inner: S) -> Self {
+        Self {
+            inner,
+            limit: params.max_concurrent,
+            in_progress: AtomicUsize::new(0),
+            refusals: Purse::new(MOST_EXPIRED, EXPIRED_PER_SEC, EXPIRED_WINDOW),
+        }
+    }
+
+    fn check_deadline(&self, request: &mut Request) -> Result<(), Failure> {
+        let Some(deadline) = request.ctx.deadline else { return Ok(()) };
+        self.refusals.deposit();
+        if !deadline.is_past(Instant::now()) {
+            return Ok(());
+        }
+        if self.refusals.withdraw() {
+            return Err(Failure::new(Why::Expired, "the call's deadline had passed when it arrived"));
+        }
+        // Too many seem to be expired to be true: serve the call as if it had no deadline, but pass it on.
+        request.local.deadline_doubted = true;
+        Ok(())
+    }
+}
+
+impl<S: Serve> Serve for Admit<S> {
+    async fn call(&self, mut request: Request) -> Result<Response, Failure> {
+        self.check_deadline(&mut request)?;
+        let _permit = match self.limit {
+            Some(limit) => Some(Permit::take(&self.in_progress, limit)?),
+            None => None,
+        };
+        self.inner.call(request).await
+    }
+
+    fn status(&self) -> Status {
+        self.inner.status()
+    }
+}
+
+struct Permit<'a>(&'a AtomicUsize);
+
+impl<'a> Permit<'a> {
+    fn take(in_progress: &'a AtomicUsize, limit: usize) -> Result<Self, Failure> {
+        if in_progress.fetch_add(1, Ordering::Relaxed) >= limit {
+            in_progress.fetch_sub(1, Ordering::Relaxed);
+            return Err(Failure::new(Why::Overload, format!("more than {limit} calls in progress")));
+        }
+        Ok(Self(in_progress))
+    }
+}
+
+impl Drop for Permit<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,140 @@
+//! One name under one dtab: its live binding, and what it led to last.
+
+use super::Params;
+use super::targets::{Clusters, Target, Targets};
+use crate::names::{BindState, Binding};
+use crate::observe::RouteStats;
+use arc_swap::ArcSwap;
+use muxgate_rpc::{Failure, Purse, Why};
+use muxgate_wire::name::Path;
+use std::sync::{Arc, OnceLock};
+use tokio::sync::watch;
+use tokio::time::{Instant, timeout_at};
+
+/// What all routes of one name share.
+pub struct Service {
+    pub(super) stats: Arc<RouteStats>,
+    pub(super) purse: Arc<Purse>,
+}
+
+impl Service {
+    pub(super) fn new(params: &Params, stats: Arc<RouteStats>) -> Self {
+        let budget = &params.budget;
+        let purse = Arc::new(Purse::new(budget.percent, budget.min_per_sec, budget.ttl));
+        stats.watch_purse(&purse);
+        Self { stats, purse }
+    }
+}
+
+/// A route. It follows its name for as long as it lives.
+pub struct Route {
+    name: Path,
+    params: Params,
+    binding: Binding,
+    service: OnceLock<Arc<Service>>,
+    seen: ArcSwap<Seen>,
+}
+
+/// The state of the binding that the targets were made of.
+struct Seen {
+    states: watch::Receiver<BindState>,
+    way: Way,
+}
+
+enum Way {
+    Pending,
+    To(Targets),
+    /// Nobody is there: negative, fail or empty.
+    Nowhere,
+    Failed(String),
+}
+
+impl Route {
+    pub(super) fn new(name: Path, binding: Binding, params: Params) -> Self {
+        let seen = Seen { states: binding.watch(), way: Way::Pending };
+        Self { name, params, binding, service: OnceLock::new(), seen: ArcSwap::from_pointee(seen) }
+    }
+
+    pub(super) fn name(&self) -> &Path {
+        &self.name
+    }
+
+    pub(super) fn params(&self) -> &Params {
+        &self.params
+    }
+
+    pub(super) fn service_or_init(&self, make: impl FnOnce() -> Arc<Service>) -> Arc<Service> {
+        Arc::clone(self.service.get_or_init(make))
+    }
+
+    /// What the binding says now; worked out again only when it has changed.
+    fn seen(&self, clusters: &dyn Clusters) -> arc_swap::Guard<Arc<Seen>> {
+        let seen = self.seen.load();
+        if !matches!(seen.way, Way::Pending) && !seen.states.has_changed().unwrap_or(false) {
+            return seen;
+        }
+        let mut states = seen.states.clone();
+        let way = match &*states.borrow_and_update() {
+            BindState::Pending => Way::Pending,
+            BindState::Bound(tree) => Targets::of(tree, clusters).map_or(Way::Nowhere, Way::To),
+            BindState::Failed(why) => Way::Failed(why.clone()),
+        };
+        self.seen.store(Arc::new(Seen { states, way }));
+        self.seen.load()
+    }
+
+    pub(super) fn leads_somewhere(&self, clusters: &dyn Clusters) -> bool {
+        matches!(self.seen(clusters).way, Way::To(_))
+    }
+
+    /// Where a call goes; waits while the name is not known, as long as the call and the binding limit allow.
+    pub(super) async fn target(
+        &self,
+        clusters: &dyn Clusters,
+        arrived: Instant,
+        deadline: Option<Instant>,
+    ) -> Result<Target, Failure> {
+        if let Some(known) = self.known(clusters) {
+            return known;
+        }
+        let limit = arrived + self.params.binding;
+        let until = deadline.map_or(limit, |deadline| deadline.min(limit));
+        let mut states = self.binding.watch();
+        let waiting = states.wait_for(|state| !matches!(state, BindState::Pending));
+        let answered = timeout_at(until, waiting).await.is_ok();
+        self.known(clusters).filter(|_| answered).unwrap_or_else(|| {
+            Err(Failure::new(
+                Why::NameUnavailable,
+                format!("the name {} is not known in time: {}", self.name, self.binding.explain()),
+            ))
+        })
+    }
+
+    fn known(&self, clusters: &dyn Clusters) -> Option<Result<Target, Failure>> {
+        let seen = self.seen(clusters);
+        match &seen.way {
+            Way::Pending => None,
+            Way::To(targets) => Some(targets.pick().ok_or_else(|| self.nowhere("the branch taken is empty"))),
+            Way::Nowhere => Some(Err(self.nowhere(&self.binding.explain()))),
+            Way::Failed(why) => Some(Err(Failure::new(
+                Why::NameUnavailable,
+                format!("the name {} cannot be looked up: {why}", self.name),
+            ))),
+        }
+    }
+
+    fn nowhere(&self, tried: &str) -> Failure {
+        Failure::new(Why::NoSuchName, format!("no such name: {}; {tried}", self.name))
+    }
+
+    /// The route for people.
+    pub(super) fn explain(&self) -> serde_json::Value {
+        let state = match &self.seen.load().way {
+            Way::Pending => "pending",
+            Way::To(_) => "bound",
+            Way::Nowhere => "nowhere",
+            Way::Failed(_) => "failed",
+        };
+        serde_json::json!({ "name": self.name.as_str(), "state": state, "steps": self.binding.explain() })
+    }
+}

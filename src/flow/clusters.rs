@@ -1,0 +1,141 @@
+//! The clusters in use, one for each bound id, whatever names and dtabs led there.
+
+use super::bind::Clusters;
+use super::choose::{self, Build, Cluster, Members, Parts};
+use super::dispatch::Dispatch;
+use crate::names::{Addr, Bound};
+use dashmap::DashMap;
+use muxgate_rpc::{Failure, Request, Response, Serve, Status, Svc};
+use muxgate_wire::name::Path;
+use std::sync::{Arc, Weak};
+use std::time::Duration;
+use tokio::sync::watch;
+
+/// Settings of a cluster by its bound id.
+pub type ParamsOf = Arc<dyn Fn(&Path) -> choose::Params + Send + Sync>;
+
+/// How long a call waits for a cluster's first addresses, at most.
+const ADDRESSES_WITHIN: Duration = Duration::from_secs(10);
+
+/// Clusters by id. They live as long as a route holds them; no table keeps them alive.
+pub struct ClusterTable {
+    params: ParamsOf,
+    dispatch: Arc<Dispatch>,
+    live: Arc<Live>,
+}
+
+type Live = DashMap<Path, Weak<Entry>>;
+
+impl ClusterTable {
+    /// Clusters whose endpoints are built by `dispatch`.
+    pub fn new(params: ParamsOf, dispatch: Arc<Dispatch>) -> Self {
+        Self { params, dispatch, live: Arc::default() }
+    }
+
+    /// The clusters in use, for admin pages.
+    pub fn snapshot(&self) -> Vec<serde_json::Value> {
+        let live: Vec<_> = self.live.iter().filter_map(|entry| entry.value().upgrade()).collect();
+        live.iter().map(|entry| describe(&entry.cluster)).collect()
+    }
+
+    fn make(&self, bound: &Bound) -> Arc<Entry> {
+        let dispatch = Arc::clone(&self.dispatch);
+        let build: Arc<dyn Build> = Arc::new(move |id: &Path, address| dispatch.build(id, address));
+        let cluster = Cluster::new(Parts {
+            id: bound.id.clone(),
+            params: (self.params)(&bound.id),
+            binding: ADDRESSES_WITHIN,
+            members: members(bound.addr.clone()),
+            build,
+            events: Arc::new(()),
+        });
+        Arc::new(Entry { cluster, id: bound.id.clone(), live: Arc::downgrade(&self.live) })
+    }
+}
+
+impl Clusters for ClusterTable {
+    fn cluster(&self, bound: &Bound) -> Svc {
+        let entry = match self.live.entry(bound.id.clone()) {
+            dashmap::Entry::Occupied(mut known) => known.get().upgrade().unwrap_or_else(|| {
+                let entry = self.make(bound);
+                known.insert(Arc::downgrade(&entry));
+                entry
+            }),
+            dashmap::Entry::Vacant(place) => {
+                let entry = self.make(bound);
+                place.insert(Arc::downgrade(&entry));
+                entry
+            }
+        };
+        Svc::new(Held(entry))
+    }
+}
+
+/// A cluster that leaves the table when it is dropped.
+struct Entry {
+    cluster: Cluster,
+    id: Path,
+    live: Weak<Live>,
+}
+
+impl Drop for Entry {
+    fn drop(&mut self) {
+        if let Some(live) = self.live.upgrade() {
+            live.remove_if(&self.id, |_, entry| entry.strong_count() == 0);
+        }
+    }
+}
+
+struct Held(Arc<Entry>);
+
+impl Serve for Held {
+    async fn call(&self, request: Request) -> Result<Response, Failure> {
+        self.0.cluster.call(request).await
+    }
+
+    fn status(&self) -> Status {
+        self.0.cluster.status()
+    }
+}
+
+/// The addresses of a bound name as members of a cluster.
+fn members(mut addr: watch::Receiver<Addr>) -> watch::Receiver<Members> {
+    let now = convert(&addr.borrow_and_update());
+    let (publish, members) = watch::channel(now);
+    if addr.has_changed().is_ok() {
+        tokio::spawn(async move {
+            loop {
+                tokio::select! {
+                    changed = addr.changed() => if changed.is_err() { return },
+                    () = publish.closed() => return,
+                }
+                let now = convert(&addr.borrow_and_update());
+                publish.send_replace(now);
+            }
+        });
+    }
+    members
+}
+
+fn convert(addr: &Addr) -> Members {
+    match addr {
+        Addr::Pending => Members::Pending,
+        Addr::Bound(endpoints) => {
+            Members::Known(endpoints.iter().map(|endpoint| (endpoint.addr, endpoint.weight)).collect())
+        }
+        Addr::Neg => Members::None,
+        Addr::Failed(why) => Members::Unknown(why.clone()),
+    }
+}
+
+fn describe(cluster: &Cluster) -> serde_json::Value {
+    let endpoints = cluster.endpoints().into_iter().map(|(endpoint, weight)| {
+        serde_json::json!({
+            "address": endpoint.addr().to_string(),
+            "weight": weight,
+            "status": format!("{:?}", endpoint.status()).to_lowercase(),
+            "in_flight": endpoint.in_flight(),
+        })
+    });
+    serde_json::json!({ "id": cluster.id().as_str(), "endpoints": endpoints.collect::<Vec<_>>() })
+}

@@ -1,0 +1,82 @@
+//! What can be set about an endpoint, by the prefix of the bound id.
+
+use std::time::Duration;
+
+/// Settings of a cluster's endpoints.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Params {
+    /// What the services speak.
+    pub upstream: Upstream,
+    /// Bounds one attempt (linkerd's `requestAttemptTimeoutMs`); none by default.
+    pub attempt: Option<Duration>,
+    /// Time to connect and shake hands.
+    pub connect: Duration,
+    /// When an endpoint is marked dead; none switches it off.
+    pub accrual: Option<Accrual>,
+    /// Connections to each plain Thrift endpoint.
+    pub pool: Pool,
+    /// Whether a declared exception counts as a failure of the call.
+    pub declared_fails: bool,
+    /// Largest reply taken, in bytes.
+    pub max_frame: usize,
+}
+
+/// What a service speaks.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Upstream {
+    /// Mux with Thrift bodies: one session an endpoint.
+    #[default]
+    ThriftMux,
+    /// Framed Thrift: a pool of connections, one call at a time on each.
+    Framed,
+    /// Framed Thrift that is offered the TTwitter upgrade on every new connection.
+    TTwitter,
+}
+
+/// Failure accrual by consecutive failures (linkerd's `io.l5d.consecutiveFailures`).
+#[derive(Clone, Debug, PartialEq)]
+pub struct Accrual {
+    /// So many in a row mark an endpoint dead.
+    pub failures: u32,
+    /// First time out of choice; doubles, with jitter, each time the probe call fails.
+    pub min_backoff: Duration,
+    /// Longest time out of choice.
+    pub max_backoff: Duration,
+}
+
+/// Linkerd's `hostConnectionPool`.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Pool {
+    /// `maxSize`: connections to one endpoint at once.
+    pub max_size: usize,
+    /// `maxWaiters`: calls that wait for a connection; more are refused.
+    pub max_waiters: usize,
+    /// `idleTimeMs`: an unused connection is closed after it.
+    pub idle: Duration,
+}
+
+impl Default for Params {
+    fn default() -> Self {
+        Self {
+            upstream: Upstream::default(),
+            attempt: None,
+            connect: Duration::from_secs(1),
+            accrual: Some(Accrual::default()),
+            pool: Pool::default(),
+            declared_fails: false,
+            max_frame: 16_384_000,
+        }
+    }
+}
+
+impl Default for Accrual {
+    fn default() -> Self {
+        Self { failures: 5, min_backoff: Duration::from_secs(5), max_backoff: Duration::from_secs(300) }
+    }
+}
+
+impl Default for Pool {
+    fn default() -> Self {
+        Self { max_size: 1024, max_waiters: 1024, idle: Duration::from_secs(60) }
+    }
+}

@@ -1,0 +1,61 @@
+//! What an endpoint speaks.
+
+use super::{Params, Upstream};
+use muxgate_rpc::events::Events;
+use muxgate_rpc::{Failure, Request, Response, Serve, Status, mux, thrift};
+use muxgate_wire::mux::client::ClientConfig;
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+/// One Mux session, or a pool of plain connections.
+pub enum Session {
+    Mux(mux::Client),
+    Framed(thrift::Client),
+}
+
+impl Session {
+    pub fn new(address: SocketAddr, params: &Params, events: Arc<dyn Events>) -> Self {
+        match params.upstream {
+            Upstream::ThriftMux => {
+                let session = ClientConfig { handshake_timeout: params.connect, ..ClientConfig::default() };
+                let params = mux::ClientParams {
+                    address,
+                    connect: params.connect,
+                    max_frame: params.max_frame,
+                    declared_fails: params.declared_fails,
+                    session,
+                };
+                Self::Mux(mux::Client::new(params, events))
+            }
+            Upstream::Framed | Upstream::TTwitter => {
+                let params = thrift::ClientParams {
+                    address,
+                    ttwitter: params.upstream == Upstream::TTwitter,
+                    connect: params.connect,
+                    max_size: params.pool.max_size,
+                    max_waiters: params.pool.max_waiters,
+                    idle: params.pool.idle,
+                    max_frame: params.max_frame,
+                    declared_fails: params.declared_fails,
+                };
+                Self::Framed(thrift::Client::new(params, events))
+            }
+        }
+    }
+}
+
+impl Serve for Session {
+    async fn call(&self, request: Request) -> Result<Response, Failure> {
+        match self {
+            Self::Mux(client) => client.call(request).await,
+            Self::Framed(client) => client.call(request).await,
+        }
+    }
+
+    fn status(&self) -> Status {
+        match self {
+            Self::Mux(client) => client.status(),
+            Self::Framed(client) => client.status(),
+        }
+    }
+}

@@ -1,0 +1,96 @@
+//! The way of a request, from the edge to the wire. The alphabet is the order of events: accept, address, admit, bind,
+//! choose, dispatch.
+//!
+//! Each room receives the next one as a value, so only this file knows the order:
+//!
+//! ```text
+//! accept    connection → session → Edge (span, numbers, panic guard)        one per listener
+//! address   Address (the name that is meant)
+//! admit     Admit (expired, too many)
+//! bind      Bind (route: name + dtab → cluster; total deadline, purse)      one per gateway
+//! choose    Cluster (balance, requeue)                                      one per bound id
+//! dispatch  Observed (span, numbers) → Accrual → AttemptDeadline → Session  one per endpoint
+//! ```
+
+pub mod accept;
+pub mod address;
+pub mod admit;
+pub mod bind;
+pub mod choose;
+mod clusters;
+pub mod dispatch;
+
+pub use clusters::ClusterTable;
+
+use crate::names::Binder;
+use crate::observe::{Registry, Tracer};
+use accept::{Edge, Listener};
+use address::Address;
+use admit::Admit;
+use bind::{Bind, Bounds};
+use dispatch::Dispatch;
+use std::sync::Arc;
+
+/// What the flow is made of.
+pub struct Parts {
+    /// Follows names.
+    pub binder: Binder,
+    /// Counts.
+    pub registry: Arc<Registry>,
+    /// Traces.
+    pub tracer: Tracer,
+    /// Settings of a service by its name.
+    pub service: bind::ParamsOf,
+    /// Settings of a cluster by its bound id.
+    pub cluster: Arc<dyn Fn(&muxgate_wire::name::Path) -> choose::Params + Send + Sync>,
+    /// Settings of a cluster's endpoints by its bound id.
+    pub endpoint: dispatch::ParamsOf,
+    /// How much is kept.
+    pub bounds: Bounds,
+}
+
+/// The rooms behind the listeners, in order.
+pub struct Flow {
+    bind: Arc<Bind>,
+    clusters: Arc<ClusterTable>,
+    registry: Arc<Registry>,
+    tracer: Tracer,
+}
+
+impl Flow {
+    /// Puts the rooms together. Must be called on a runtime.
+    pub fn new(parts: Parts) -> Self {
+        let Parts { binder, registry, tracer, service, cluster, endpoint, bounds } = parts;
+        let dispatch = Dispatch::new(endpoint, tracer.clone(), Arc::clone(&registry));
+        let clusters = Arc::new(ClusterTable::new(cluster, Arc::new(dispatch)));
+        let below: Arc<dyn bind::Clusters> = Arc::clone(&clusters) as _;
+        let bind = Bind::new(binder, below, service, Arc::clone(&registry), &bounds);
+        Self { bind, clusters, registry, tracer }
+    }
+
+    /// Puts a listener in front.
+    ///
+    /// # Errors
+    /// When its address cannot be listened on.
+    pub fn listen(
+        &self,
+        accept: accept::Params,
+        address: &address::Params,
+        admit: &admit::Params,
+    ) -> std::io::Result<Listener> {
+        let stats = self.registry.listener(&accept.name);
+        let named = Address::new(address, Admit::new(admit, Arc::clone(&self.bind)));
+        let edge = Edge::new(self.tracer.clone(), Arc::clone(&stats), named);
+        Listener::bind(accept, stats, edge)
+    }
+
+    /// The routes in use.
+    pub fn routes(&self) -> Vec<serde_json::Value> {
+        self.bind.explain()
+    }
+
+    /// The clusters in use.
+    pub fn clusters(&self) -> Vec<serde_json::Value> {
+        self.clusters.snapshot()
+    }
+}

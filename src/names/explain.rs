@@ -1,0 +1,134 @@
+//! What happened in a resolution, step by step and readable, for error texts and the admin server.
+
+use super::namer::{Answer, Named};
+use super::resolve::{Resolution, State, Why};
+use muxgate_wire::name::{Dentry, NameTree, Path};
+use std::fmt::{self, Write};
+
+/// Steps that an explanation spells out; the rest is counted.
+const MAX_EXPLAINED: usize = 64;
+
+/// Longest explanation, in bytes: it ends up in error messages, and a stranger chooses the name.
+const MAX_TEXT: usize = 4096;
+
+/// One step of a resolution.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Step {
+    /// This entry was followed for this path.
+    Entry {
+        /// The path looked up.
+        path: Path,
+        /// The entry that matched.
+        dentry: Dentry,
+    },
+    /// No entry matched and no namer is responsible.
+    Unknown {
+        /// The path looked up.
+        path: Path,
+    },
+    /// A namer was asked.
+    Asked {
+        /// The path it was asked.
+        path: Path,
+        /// The namer's prefix.
+        namer: Path,
+        /// What it said.
+        said: Said,
+    },
+    /// The resolution went no further here.
+    Stopped {
+        /// Where.
+        path: Path,
+        /// Why.
+        why: Why,
+    },
+}
+
+/// What a namer said, without what changes.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Said {
+    /// No such name.
+    Neg,
+    /// Something else: a name, a tree, `!` or `$`.
+    Tree(NameTree<Named>),
+    /// Not known yet.
+    Pending,
+    /// It could not be asked.
+    Failed(String),
+}
+
+impl From<&Answer> for Said {
+    fn from(answer: &Answer) -> Self {
+        match answer {
+            Answer::Pending => Self::Pending,
+            Answer::Failed(why) => Self::Failed(why.clone()),
+            Answer::Ok(NameTree::Neg) => Self::Neg,
+            Answer::Ok(tree) => Self::Tree(tree.clone()),
+        }
+    }
+}
+
+impl fmt::Display for Said {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Neg => f.write_str("no such name"),
+            Self::Tree(tree) => write!(f, "found {tree}"),
+            Self::Pending => f.write_str("not known yet"),
+            Self::Failed(why) => write!(f, "failed: {why}"),
+        }
+    }
+}
+
+impl fmt::Display for Step {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Entry { path, dentry } => write!(f, "{path} by {dentry}"),
+            Self::Unknown { path } => write!(f, "{path} has no entry"),
+            Self::Asked { path, said, .. } => write!(f, "{path}: {said}"),
+            Self::Stopped { path, why } => write!(f, "{path}: {why}"),
+        }
+    }
+}
+
+/// One line: what became of `path`, and what was tried for it, in order.
+pub fn explain(path: &Path, resolution: &Resolution) -> String {
+    let mut text = Capped(String::new());
+    // Writing to the capped text fails only when it is full; what fits is the explanation then.
+    let _ = write_explanation(&mut text, path, resolution);
+    text.0
+}
+
+fn write_explanation(text: &mut Capped, path: &Path, resolution: &Resolution) -> fmt::Result {
+    match &resolution.state {
+        State::Pending => write!(text, "name not known yet: {path}")?,
+        State::Failed(failure) => write!(text, "cannot resolve {path}: {failure}")?,
+        State::Ok(NameTree::Neg) => write!(text, "no such name: {path}")?,
+        State::Ok(NameTree::Fail) => write!(text, "name closed by !: {path}")?,
+        State::Ok(NameTree::Empty) => write!(text, "name without members: {path}")?,
+        State::Ok(tree) => write!(text, "{path} is {tree}")?,
+    }
+    for (at, step) in resolution.steps.iter().take(MAX_EXPLAINED).enumerate() {
+        write!(text, "{}{step}", if at == 0 { "; tried " } else { ", " })?;
+    }
+    match resolution.steps.len().saturating_sub(MAX_EXPLAINED) {
+        0 => Ok(()),
+        more => write!(text, " and {more} more"),
+    }
+}
+
+/// Text that stops growing.
+struct Capped(String);
+
+impl Write for Capped {
+    fn write_str(&mut self, more: &str) -> fmt::Result {
+        let room = MAX_TEXT.saturating_sub(self.0.len());
+        if more.len() <= room {
+            self.0.push_str(more);
+            return Ok(());
+        }
+        let end = (0..=room).rev().find(|at| more.is_char_boundary(*at)).unwrap_or(0);
+        self.0.push_str(more.get(..end).unwrap_or_default());
+        self.0.push_str("...");
+        Err(fmt::Error)
+    }
+}

@@ -1,0 +1,27 @@
+//! The namers. Each is a file or folder of its own that implements [`Namer`](super::Namer) and is known nowhere else
+//! but in the list of the configured ones; the system namers, always there, are listed here.
+
+pub mod constant;
+pub mod dns;
+pub mod fs;
+pub mod inet;
+pub mod live;
+pub mod pattern;
+pub mod rewrite;
+
+use super::namer::Namer;
+use muxgate_wire::name::Path;
+use std::sync::Arc;
+
+/// The namers under `/$/`, for the front of the list: configured ones come behind them. They share one resolver.
+pub fn system(hosts: &Arc<dns::Hosts>) -> Vec<Arc<dyn Namer>> {
+    let mut namers: Vec<Arc<dyn Namer>> = vec![Arc::new(constant::nil()), Arc::new(constant::fail())];
+    namers.extend(inet::all(hosts).map(|inet| Arc::new(inet) as Arc<dyn Namer>));
+    namers.extend(rewrite::all().map(|rewrite| Arc::new(rewrite) as Arc<dyn Namer>));
+    namers
+}
+
+/// The prefix `/$/<name>`, of a name without odd bytes.
+fn system_prefix(name: &str) -> Path {
+    Path::from_elements([&b"$"[..], name.as_bytes()]).unwrap_or_default()
+}

@@ -1,0 +1,8 @@
+//! Tests of names as a whole, with namers that say what a test tells them.
+
+mod binding;
+mod fake;
+mod golden;
+mod hostile;
+mod inet;
+mod moves;
