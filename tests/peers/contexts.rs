@@ -1,7 +1,8 @@
 //! What goes beside a call, as the server saw it: trace, deadline, client id, retries, dtab, headers, and contexts that
 //! nobody knows, byte for byte.
 
-use crate::world::{FINAGLE, MUX, THRIFTMUX, gateway, trace_id};
+use crate::world::{FINAGLE, MUX, THRIFT, THRIFTMUX, gateway, trace_id, ttwitter_gateway};
+use muxgate_testkit::Gateway;
 use muxgate_testkit::finagle::Server;
 use serde_json::{Value, json};
 
@@ -27,6 +28,10 @@ const SENT: [&str; 16] = [
 /// Makes one call with all of that and returns it as `server` logged it, and the client's summary.
 fn sent(server: &Server, proto: &str, trace: &str, more: &[&str]) -> (Value, Value) {
     let gateway = gateway(server.addr, "thriftmux", &[]);
+    sent_by(&gateway, server, proto, trace, more)
+}
+
+fn sent_by(gateway: &Gateway, server: &Server, proto: &str, trace: &str, more: &[&str]) -> (Value, Value) {
     let mark = server.mark();
     let args = [&["--proto", proto, "--trace-id", trace][..], &SENT, more].concat();
     let calls = FINAGLE.call(gateway.addr, &args);
@@ -86,6 +91,20 @@ fn what_ttwitter_carries_arrives() {
     let trace = trace_id();
     let (seen, _) = sent(&THRIFTMUX, "ttwitter", &trace, &[]);
     check(&seen, &trace);
+}
+
+#[test]
+fn a_ttwitter_service_gets_all_that_ttwitter_carries() {
+    let gateway = ttwitter_gateway(THRIFT.addr);
+    for proto in ["thriftmux", "mux", "ttwitter"] {
+        let trace = trace_id();
+        let (seen, _) = sent_by(&gateway, &THRIFT, proto, &trace, &["--n", "3"]);
+        check(&seen, &trace);
+    }
+    let trace = format!("463ac35c9f6413ad{}", trace_id());
+    let (seen, _) = sent_by(&gateway, &THRIFT, "thriftmux", &trace, &[]);
+    check(&seen, &trace);
+    FINAGLE.call(gateway.addr, &["--proto", "thrift", "--method", "everything", "--n", "5"]).all_ok();
 }
 
 #[test]

@@ -1,9 +1,9 @@
 //! What the tests share: servers that are started once (a JVM costs seconds), gateways, names and ids.
 
+use muxgate_testkit::Gateway;
 use muxgate_testkit::apache::Apache;
 use muxgate_testkit::finagle::{Finagle, Server};
 use muxgate_testkit::zipkin::Zipkin;
-use muxgate_testkit::Gateway;
 use std::net::SocketAddr;
 use std::path::Path;
 use std::sync::LazyLock;
@@ -49,6 +49,19 @@ pub fn gateway(to: SocketAddr, upstream: &str, more: &[&str]) -> Gateway {
     let mut args = vec!["--dtab", &dtab, "--upstream", upstream];
     args.extend(more);
     Gateway::start(&program(), &args)
+}
+
+/// A gateway like it, in front of a service that is offered the TTwitter upgrade: there is no flag for that.
+pub fn ttwitter_gateway(to: SocketAddr) -> Gateway {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let file = folder.path().join("gateway.yaml");
+    let text = format!(
+        "admin: {{ip: 127.0.0.1, port: 0}}\nlisteners: [{{ip: 127.0.0.1, port: 0}}]\n\
+         dtab: /svc => {}\nclients: [{{protocol: ttwitter}}]\n",
+        inet(to)
+    );
+    std::fs::write(&file, text).expect("the temporary folder can be written to");
+    Gateway::of_file(&program(), &file)
 }
 
 /// The address as a name.

@@ -80,13 +80,16 @@ fn failures_are_tagged_and_calls_that_are_not_sampled_leave_nothing() {
     let gateway = gateway(THRIFTMUX.addr, "thriftmux", &["--zipkin", &ZIPKIN.collector()]);
     let silent = trace_id();
     FINAGLE.call(gateway.addr, &["--trace-id", &silent, "--not-sampled", "--n", "3"]).all_ok();
-    for (proto, method) in [("thriftmux", "unknown"), ("ttwitter", "fail")] {
+    // A declared exception is an answer like any other unless the configuration says otherwise.
+    for (proto, method, is_error) in
+        [("thriftmux", "unknown", true), ("ttwitter", "unknown", true), ("thriftmux", "fail", false)]
+    {
         let trace = trace_id();
         FINAGLE
             .call(gateway.addr, &["--proto", proto, "--trace-id", &trace, "--sampled", "--method", method]);
         let spans = ZIPKIN.trace(&trace, 2);
-        let client = by_kind(&spans, "CLIENT");
-        assert!(!client.is_empty() && client.iter().all(|s| s["tags"]["error"].is_string()), "{spans:#?}");
+        assert_eq!((by_kind(&spans, "SERVER").len(), by_kind(&spans, "CLIENT").len()), (1, 1), "{spans:#?}");
+        assert!(spans.iter().all(|s| s["tags"]["error"].is_string() == is_error), "{method}: {spans:#?}");
     }
     // Spans are sent in order: the failed calls' are there, so any of the calls before them would be.
     assert_eq!(ZIPKIN.spans(&silent), Vec::<Value>::new());
@@ -99,10 +102,13 @@ fn calls_do_not_mind_that_zipkin_is_away() {
         std::net::TcpListener::bind("127.0.0.1:0").and_then(|l| l.local_addr()).expect("a free port");
     let collector = format!("http://{nobody}/api/v2/spans");
     let gateway = gateway(THRIFTMUX.addr, "thriftmux", &["--zipkin", &collector]);
-    let args = ["--sampled", "--trace-id", &trace_id(), "--n", "300", "--concurrency", "4", "--no-retries"];
+    // More spans than may wait: two for each call.
+    let args = ["--sampled", "--trace-id", &trace_id(), "--n", "9000", "--concurrency", "32", "--no-retries"];
     FINAGLE.call(gateway.addr, &args).all_ok();
-    let admin = gateway.metrics();
-    let dropped = || admin.samples.iter().filter(|s| s.name.contains("span") && s.name.contains("drop"));
-    assert!(dropped().count() > 0, "no count of dropped spans: {:?}", admin.types.keys());
+    let metrics = gateway.metrics();
+    let spans = |what: &str| metrics.sum(&format!("muxgate_spans_{what}_total"), &[]);
+    assert!(spans("recorded") >= 18_000.0, "{}", spans("recorded"));
+    assert!(spans("dropped") > 0.0, "what does not fit into the queue is counted");
+    assert_eq!(spans("exported"), 0.0);
     gateway.stop();
 }
