@@ -39,7 +39,6 @@ fn route(stats: &RouteStats) -> Value {
         "route": &*stats.label,
         "calls": calls(&stats.calls, true),
         "retries": stats.retries.get(),
-        "requeues": stats.requeues.get(),
         "budget_exhausted": stats.budget_exhausted.get(),
         "budget_balance": stats.budget_balance(),
     })

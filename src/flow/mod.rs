@@ -34,7 +34,7 @@ use std::sync::Arc;
 /// What the flow is made of.
 pub struct Parts {
     /// Follows names.
-    pub binder: Binder,
+    pub binder: Arc<Binder>,
     /// Counts.
     pub registry: Arc<Registry>,
     /// Traces.

@@ -281,7 +281,9 @@ impl Inner {
     fn round(&self, work: &mut Work) {
         let dtab = work.base.borrow_and_update().concat(&self.local);
         let book = Holding::new(&self.shared.namers, std::mem::take(&mut work.held));
-        let resolution = resolve(&dtab, &self.path, &book);
+        let mut resolution = resolve(&dtab, &self.path, &book);
+        // What is live of them is held; the rest need not be kept.
+        resolution.reads = Vec::new();
         work.held = book.used();
         self.publish(match &resolution.state {
             State::Pending => BindState::Pending,

@@ -3,7 +3,7 @@
 
 use super::addr::Bound;
 use super::namer::{Answer, Named, Namers};
-use super::resolve::{Book, Failure, MAX_CHAIN, MAX_LOOKUPS, MAX_NODES, Read, Why};
+use super::resolve::{Book, Failure, MAX_BYTES, MAX_CHAIN, MAX_LOOKUPS, MAX_NODES, Read, Why};
 use muxgate_wire::name::{Dentry, Dtab, MAX_PATH_TEXT, Match, NameTree, Path};
 
 /// Nodes above one node. Building recurses, so this bounds the stack that hostile tables can take; a chain of the
@@ -49,7 +49,7 @@ pub enum Kind {
 /// # Errors
 /// A loop, or a tree that exceeds the limits of a resolution: that is no node but the end of the whole answer.
 pub fn delegate(dtab: &Dtab, path: &Path, book: &dyn Book) -> Result<(Delegation, Vec<Read>), Failure> {
-    let mut build = Build { dtab, book, lookups: 0, nodes: 0, reads: Vec::new() };
+    let mut build = Build { dtab, book, lookups: 0, nodes: 0, bytes: 0, reads: Vec::new() };
     let root = build.lookup(path.clone(), None, At { chain: 0, depth: 0 })?;
     Ok((root, build.reads))
 }
@@ -71,6 +71,7 @@ struct Build<'a> {
     book: &'a dyn Book,
     lookups: usize,
     nodes: usize,
+    bytes: usize,
     reads: Vec<Read>,
 }
 
@@ -90,6 +91,7 @@ impl Build<'_> {
     fn lookup(&mut self, path: Path, dentry: Option<&Dentry>, at: At) -> Result<Delegation, Failure> {
         let at = At { chain: at.chain + 1, depth: at.depth + 1 };
         self.lookups += 1;
+        self.bytes += path.as_bytes().len();
         if let Some(why) = self.limit(&path, at) {
             return Err(Failure { path: path.take(1), why });
         }
@@ -117,11 +119,11 @@ impl Build<'_> {
     }
 
     fn limit(&self, path: &Path, at: At) -> Option<Why> {
-        let too_wide = self.lookups > MAX_LOOKUPS || self.nodes > MAX_NODES;
+        let too_wide = self.lookups > MAX_LOOKUPS || self.nodes > MAX_NODES || self.bytes > MAX_BYTES;
         let limits = [
             (at.chain > MAX_CHAIN || at.depth > MAX_DEPTH, Why::TooDeep),
-            (too_wide, Why::TooWide),
             (path.as_bytes().len() > MAX_PATH_TEXT, Why::TooLong),
+            (too_wide, Why::TooWide),
         ];
         limits.into_iter().find(|(exceeded, _)| *exceeded).map(|(_, why)| why)
     }

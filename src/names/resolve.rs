@@ -26,6 +26,10 @@ pub const MAX_LOOKUPS: usize = 1000;
 /// Branches that one resolution may open.
 pub const MAX_NODES: usize = 1000;
 
+/// Bytes of all paths that one resolution may look up. What is read and explained holds on to them, and both the name
+/// and the table may come from a stranger.
+pub const MAX_BYTES: usize = 256 * 1024;
+
 /// A snapshot of what each namer last said.
 pub trait Book {
     /// Places of the namers to ask about `path`, in this order (see [`Namers::candidates`]).
@@ -52,7 +56,7 @@ pub struct Read {
 pub enum Why {
     /// More than [`MAX_CHAIN`] lookups on one chain.
     TooDeep,
-    /// More than [`MAX_LOOKUPS`] lookups or [`MAX_NODES`] branches.
+    /// More than [`MAX_LOOKUPS`] lookups, [`MAX_NODES`] branches or [`MAX_BYTES`] bytes of paths.
     TooWide,
     /// A path grew beyond [`MAX_PATH_TEXT`].
     TooLong,
@@ -66,7 +70,12 @@ impl fmt::Display for Why {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::TooDeep => write!(f, "too deep, more than {MAX_CHAIN} lookups on one chain"),
-            Self::TooWide => write!(f, "too wide, more than {MAX_LOOKUPS} lookups or {MAX_NODES} branches"),
+            Self::TooWide => {
+                write!(
+                    f,
+                    "too wide, more than {MAX_LOOKUPS} lookups, {MAX_NODES} branches or {MAX_BYTES} bytes of paths"
+                )
+            }
             Self::TooLong => write!(f, "too long, more than {MAX_PATH_TEXT} bytes"),
             Self::UnknownNamer => f.write_str("no such system namer"),
             Self::Namer(why) => f.write_str(why),
@@ -117,8 +126,16 @@ pub struct Resolution {
 /// `~`), asks the namers. Path leaves start again; alternations take the first branch that is not negative; unions
 /// take all branches that are known.
 pub fn resolve(dtab: &Dtab, path: &Path, book: &dyn Book) -> Resolution {
-    let mut machine =
-        Machine { dtab, book, lookups: 0, nodes: 0, stack: Vec::new(), reads: Vec::new(), steps: Vec::new() };
+    let mut machine = Machine {
+        dtab,
+        book,
+        lookups: 0,
+        nodes: 0,
+        bytes: 0,
+        stack: Vec::new(),
+        reads: Vec::new(),
+        steps: Vec::new(),
+    };
     let state = machine.run(path);
     Resolution { state, reads: machine.reads, steps: machine.steps }
 }
@@ -164,6 +181,7 @@ struct Machine<'a> {
     book: &'a dyn Book,
     lookups: usize,
     nodes: usize,
+    bytes: usize,
     stack: Vec<Frame<'a>>,
     reads: Vec<Read>,
     steps: Vec<Step>,
@@ -223,14 +241,15 @@ impl<'a> Machine<'a> {
 
     fn lookup(&mut self, path: Path, chain: usize) -> Next<'a> {
         self.lookups += 1;
-        if self.lookups > MAX_LOOKUPS {
+        if path.as_bytes().len() > MAX_PATH_TEXT {
+            return self.failed(path.take(1), Why::TooLong);
+        }
+        self.bytes += path.as_bytes().len();
+        if self.lookups > MAX_LOOKUPS || self.bytes > MAX_BYTES {
             return self.too_wide(path);
         }
         if chain > MAX_CHAIN {
             return self.failed(path, Why::TooDeep);
-        }
-        if path.as_bytes().len() > MAX_PATH_TEXT {
-            return self.failed(path.take(1), Why::TooLong);
         }
         // One branch beyond the limit is enough to know that it is exceeded.
         let found: Vec<Match<'a>> = self.dtab.matches(&path).take(MAX_NODES + 2).collect();

@@ -68,9 +68,8 @@ fn listeners(out: &mut Out<'_>, all: &[Arc<ListenerStats>]) -> Result<(), Error>
 fn routes(out: &mut Out<'_>, all: &[Arc<RouteStats>]) -> Result<(), Error> {
     let labels = |s: &Arc<RouteStats>| vec![("route", s.label.to_string())];
     calls(out, ["muxgate_route", "Calls as their callers see them"], all, labels, |s| &s.calls)?;
-    out.counter("muxgate_route_retries", "Attempts after a failure", all, labels, |s| s.retries.get())?;
-    let help = "Attempts on another endpoint, nothing having been done";
-    out.counter("muxgate_route_requeues", help, all, labels, |s| s.requeues.get())?;
+    let help = "Attempts beyond the first of a call, paid by the retry budget";
+    out.counter("muxgate_route_retries", help, all, labels, |s| s.retries.get())?;
     let help = "Attempts that the retry budget did not pay for";
     out.counter("muxgate_route_budget_exhausted", help, all, labels, |s| s.budget_exhausted.get())?;
     let balance =

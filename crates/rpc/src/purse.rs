@@ -1,6 +1,8 @@
 //! The one retry budget of a call: retry, requeue and backup all pay from it.
 
 use parking_lot::Mutex;
+use std::fmt;
+use std::sync::Arc;
 use std::time::Duration;
 use tokio::time::Instant;
 
@@ -18,6 +20,15 @@ pub struct Purse {
     /// Thousandths of a retry that are there in any case, for the whole window.
     reserve: i64,
     state: Mutex<Window>,
+    ledger: Option<Arc<dyn Ledger>>,
+}
+
+/// Is told what a purse is asked for.
+pub trait Ledger: Send + Sync + fmt::Debug + 'static {
+    /// An attempt was paid for.
+    fn paid(&self);
+    /// There was nothing left to pay for an attempt.
+    fn refused(&self);
 }
 
 #[derive(Debug)]
@@ -44,6 +55,13 @@ impl Purse {
         }
     }
 
+    /// The same purse, whose withdrawals are told.
+    #[must_use]
+    pub fn told_to(mut self, ledger: Arc<dyn Ledger>) -> Self {
+        self.ledger = Some(ledger);
+        self
+    }
+
     /// Counts one call of the user.
     pub fn deposit(&self) {
         self.add(self.deposit);
@@ -51,6 +69,14 @@ impl Purse {
 
     /// Pays for one more attempt; false when there is nothing left, and nothing is taken then.
     pub fn withdraw(&self) -> bool {
+        let paid = self.take_one();
+        if let Some(ledger) = &self.ledger {
+            if paid { ledger.paid() } else { ledger.refused() }
+        }
+        paid
+    }
+
+    fn take_one(&self) -> bool {
         let mut window = self.state.lock();
         let slot = self.turn(&mut window);
         if window.slots.iter().sum::<i64>() + self.reserve < RETRY {

@@ -33,7 +33,7 @@ function sparkline(name) {
 }
 
 function row(name, now, before, seconds) {
-  const zero = { calls: { requests: 0, success: 0, failures: 0, latency: { buckets: [] } }, retries: 0, requeues: 0 };
+  const zero = { calls: { requests: 0, success: 0, failures: 0, latency: { buckets: [] } }, retries: 0 };
   const was = before || zero, calls = now.calls;
   const good = calls.success - was.calls.success, bad = calls.failures - was.calls.failures;
   const rate = (calls.requests - was.calls.requests) / seconds;
@@ -41,7 +41,7 @@ function row(name, now, before, seconds) {
   const buckets = [calls.latency.buckets, was.calls.latency.buckets];
   const causes = Object.entries(calls.failures_by_cause).map(([cause, n]) => `${cause} ${n}`).join(", ");
   const cells = [name, sparkline(name), rate.toFixed(rate < 10 ? 1 : 0), share === null ? "" : `${share.toFixed(share < 99.95 && share > 0 ? 1 : 0)} %`,
-    quantile(...buckets, 0.5), quantile(...buckets, 0.99), calls.in_flight, now.retries + now.requeues, causes];
+    quantile(...buckets, 0.5), quantile(...buckets, 0.99), calls.in_flight, now.retries, causes];
   const tr = document.createElement("tr");
   cells.forEach((value, i) => {
     const td = document.createElement("td");

@@ -50,7 +50,7 @@ struct Key {
 
 /// Finds the route of each call and keeps its promises: total deadline, budget, name known in time.
 pub struct Bind {
-    binder: Binder,
+    binder: Arc<Binder>,
     clusters: Arc<dyn Clusters>,
     params: ParamsOf,
     registry: Arc<Registry>,
@@ -62,7 +62,7 @@ pub struct Bind {
 impl Bind {
     /// Routes by `binder`, to `clusters`. Must be called on a runtime: idle routes are dropped by a task.
     pub fn new(
-        binder: Binder,
+        binder: Arc<Binder>,
         clusters: Arc<dyn Clusters>,
         params: ParamsOf,
         registry: Arc<Registry>,

@@ -20,7 +20,8 @@ pub struct Service {
 impl Service {
     pub(super) fn new(params: &Params, stats: Arc<RouteStats>) -> Self {
         let budget = &params.budget;
-        let purse = Arc::new(Purse::new(budget.percent, budget.min_per_sec, budget.ttl));
+        let purse = Purse::new(budget.percent, budget.min_per_sec, budget.ttl);
+        let purse = Arc::new(purse.told_to(Arc::clone(&stats) as _));
         stats.watch_purse(&purse);
         Self { stats, purse }
     }

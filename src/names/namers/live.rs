@@ -61,6 +61,16 @@ impl Live {
         });
     }
 
+    /// Names that are followed, and some that nobody holds any more.
+    pub fn len(&self) -> usize {
+        self.answers.len()
+    }
+
+    /// Whether no name is followed.
+    pub fn is_empty(&self) -> bool {
+        self.answers.is_empty()
+    }
+
     /// Lets go of names that nobody holds.
     fn sweep(&self) {
         self.answers.retain(|_, to| to.receiver_count() > 0);

@@ -1,4 +1,4 @@
-//! The namers. Each is a file or folder of its own that implements [`Namer`](super::Namer) and is known nowhere else
+//! The namers. Each is a file or folder of its own that implements [`Namer`] and is known nowhere else
 //! but in the list of the configured ones; the system namers, always there, are listed here.
 
 pub mod constant;

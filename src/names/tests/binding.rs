@@ -44,7 +44,8 @@ async fn a_fixed_name_has_no_task_and_still_follows_the_base_table() {
     let binder = Binder::new(namers([]), receiver);
     settle().await;
     let before = tasks();
-    let bindings: Vec<_> = (0..200).map(|n| binder.bind(&path(&format!("/svc/{n}")), &Dtab::empty())).collect();
+    let bindings: Vec<_> =
+        (0..200).map(|n| binder.bind(&path(&format!("/svc/{n}")), &Dtab::empty())).collect();
     assert_eq!(tasks(), before);
     assert_eq!(shown(&bindings[7]), "/$/inet/127.0.0.1/80 + /7");
     let mut watch = bindings[7].watch();
@@ -82,7 +83,9 @@ async fn a_binding_moves_between_rest_and_task() {
 #[tokio::test(start_paused = true)]
 async fn a_fixed_base_table_needs_no_task_at_all() {
     let before = tasks();
-    let binder = Binder::new(namers([]), watch::channel(dtab("/svc => /$/inet/127.0.0.1/80 & /$/fail | ~")).1);
+    let (base, receiver) = watch::channel(dtab("/svc => /$/inet/127.0.0.1/80 & /$/fail | ~"));
+    drop(base);
+    let binder = Binder::new(namers([]), receiver);
     let binding = binder.bind(&path("/svc"), &Dtab::empty());
     assert_eq!((shown(&binding).as_str(), tasks()), ("/$/inet/127.0.0.1/80", before));
 }
@@ -119,7 +122,13 @@ async fn an_explanation_names_all_that_was_tried() {
     assert!(matches!(binding.state(), BindState::Bound(tree) if *tree == NameTree::Neg));
     let text = binding.explain();
     assert!(text.starts_with("no such name: /svc/x; tried /svc/x by /svc=>/#/ns/a & /mid, "), "{text}");
-    for tried in ["/#/ns/a/x: no such name", "/mid/x by /mid=>/#/ns/b", "/#/ns/b/x", "/#/nobody/x has no entry", "/#/ns/x"] {
+    for tried in [
+        "/#/ns/a/x: no such name",
+        "/mid/x by /mid=>/#/ns/b",
+        "/#/ns/b/x",
+        "/#/nobody/x has no entry",
+        "/#/ns/x",
+    ] {
         assert!(text.contains(tried), "{tried} is not in {text}");
     }
     let failed = binder.bind(&path("/svc/bad"), &Dtab::empty());

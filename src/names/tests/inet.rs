@@ -119,7 +119,7 @@ async fn one_task_a_host_and_none_for_nobody() {
     let (script, namers) = script(ips(1, LATEST));
     let (one, two) = (bound(&namers, "/$/inet/web/80"), bound(&namers, "/$/inet/web/80/x"));
     assert!(one.addr.same_channel(&two.addr));
-    sleep(LATEST).await;
+    sleep(LATEST / 2).await;
     let asked = script.asked();
     drop((one, two));
     sleep(LATEST * 10).await;

@@ -2,6 +2,7 @@
 
 use super::calls::{Call, Calls};
 use muxgate_rpc::Purse;
+use muxgate_rpc::purse::Ledger;
 use parking_lot::Mutex;
 use std::net::SocketAddr;
 use std::ops::Deref;
@@ -130,13 +131,21 @@ pub struct RouteStats {
     pub label: Arc<str>,
     /// The calls.
     pub calls: Calls,
-    /// Attempts repeated after a failure.
+    /// Attempts beyond the first of a call, paid by the purse.
     pub retries: Counter,
-    /// Attempts repeated at once on another endpoint, nothing having been done.
-    pub requeues: Counter,
-    /// Repeats that the purse did not pay for.
+    /// Attempts that the purse did not pay for.
     pub budget_exhausted: Counter,
     purse: Mutex<Weak<Purse>>,
+}
+
+impl Ledger for RouteStats {
+    fn paid(&self) {
+        self.retries.add_one();
+    }
+
+    fn refused(&self) {
+        self.budget_exhausted.add_one();
+    }
 }
 
 impl RouteStats {
@@ -145,7 +154,6 @@ impl RouteStats {
             label,
             calls: Calls::default(),
             retries: Counter::default(),
-            requeues: Counter::default(),
             budget_exhausted: Counter::default(),
             purse: Mutex::new(Weak::new()),
         }

@@ -170,6 +170,8 @@ pub struct ServerSession<U> {
     stamp: u32,
     partials: Reassembly,
     started: Option<Duration>,
+    /// A lease that the client is still to be told of.
+    lease: Option<u32>,
     lease_end: Option<Duration>,
     counts: ServerCounts,
 }
@@ -186,6 +188,7 @@ impl<U> ServerSession<U> {
             stamp: 0,
             partials: Reassembly::default(),
             started: None,
+            lease: None,
             lease_end: None,
             counts: ServerCounts::default(),
         }
@@ -250,13 +253,20 @@ impl<U> ServerSession<U> {
         acknowledged && self.in_flight() == 0 && self.outbox.is_empty()
     }
 
-    /// Gives the client a lease, in milliseconds from now; 0 = "stay away for now", [`u32::MAX`] = without end.
+    /// Gives the client a lease, in milliseconds from now; 0 = "stay away for now", [`u32::MAX`] = without end. A client
+    /// that is still in its handshake hears of the latest one right after.
     pub fn lease(&mut self, millis: u32, now: Duration) {
-        let forever = millis == u32::MAX;
-        self.lease_end = if forever { None } else { Some(now + Duration::from_millis(millis.into())) };
-        let mut body = BytesMut::with_capacity(9);
-        Tlease { unit: Tlease::MILLIS, amount: millis.into() }.encode(&mut body);
+        self.lease = Some(millis);
+        self.lease_end = (millis != u32::MAX).then(|| now + Duration::from_millis(millis.into()));
         if matches!(self.phase, Phase::Open | Phase::Draining) {
+            self.push_lease();
+        }
+    }
+
+    fn push_lease(&mut self) {
+        if let Some(millis) = self.lease.take() {
+            let mut body = BytesMut::with_capacity(9);
+            Tlease { unit: Tlease::MILLIS, amount: millis.into() }.encode(&mut body);
             self.outbox.push_control(kind::TLEASE, Tag::MARKER, &body);
         }
     }

@@ -11,8 +11,10 @@ use crate::pairs::{MAX_STR16, Pairs, PairsError};
 use bytes::{BufMut, Bytes, BytesMut};
 
 /// What stands in front of the body of a Tdispatch.
-#[derive(Debug)]
-pub struct DispatchHead<'a, F> {
+pub struct DispatchHead<'a, F>
+where
+    F: FnOnce(&mut ContextWriter<'_>),
+{
     /// Writes the contexts.
     pub contexts: F,
     /// Text of the destination path.

@@ -8,6 +8,14 @@ use super::{ClientSession, Event, Phase};
 use bytes::BytesMut;
 use std::time::Duration;
 
+/// What a frame did to the handshake.
+pub(super) enum Shaken<T> {
+    /// It was part of it.
+    Event(Option<Event<T>>),
+    /// It ended it, which is the event, and is still to be handled as the session's first.
+    First(Event<T>),
+}
+
 impl<T> ClientSession<T> {
     /// To be called when TLS has begun after [`Event::Established`] said so; what was held back is written now.
     pub fn secured(&mut self, now: Duration) {
@@ -16,65 +24,54 @@ impl<T> ClientSession<T> {
         }
     }
 
-    /// Handles a frame that came before the end of the handshake. `Err(None)`: it ended the handshake and is still to be
-    /// handled as the session's first.
-    pub(super) fn shake(
-        &mut self,
-        frame: &Frame,
-        now: Duration,
-    ) -> Result<Option<Event<T>>, Option<SessionError>> {
+    /// Handles a frame that came before the end of the handshake.
+    pub(super) fn shake(&mut self, frame: &Frame, now: Duration) -> Result<Shaken<T>, SessionError> {
         if self.phase == Phase::Securing {
-            return Err(Some(self.die(SessionError::Unexpected(frame.kind))));
+            return Err(self.die(SessionError::Unexpected(frame.kind)));
         }
         if is_probe(frame) && self.phase == Phase::Probing {
             let mut body = BytesMut::new();
             self.config.offer.to_init().encode(&mut body);
             self.outbox.push_control(kind::TINIT, Tag::SESSION, &body);
             self.phase = Phase::Offering;
-            return Ok(None);
+            return Ok(Shaken::Event(None));
         }
         if frame.fragment {
             return self.no_handshake(frame, now);
         }
         // Messages are decoded whole here: what does not decode fails the handshake.
         let message = Message::decode(frame.kind, frame.body.clone()).map_err(|error| {
-            Some(self.die(match error {
+            self.die(match error {
                 MessageError::Type(kind) => SessionError::UnknownType(kind),
                 error => SessionError::Malformed { kind: frame.kind, error },
-            }))
+            })
         })?;
         if self.phase == Phase::Probing {
             return self.no_handshake(frame, now);
         }
         let failed = match message {
             Message::Rinit(init) => match self.config.offer.agree(&init) {
-                Ok(agreed) => return Ok(Some(self.established(agreed, now))),
+                Ok(agreed) => return Ok(Shaken::Event(Some(self.established(agreed, now)))),
                 Err(error) => error,
             },
             Message::Rerr(text) => HandshakeError::Refused(String::from_utf8_lossy(&text).into_owned()),
             other => HandshakeError::Unexpected(other.kind()),
         };
-        Err(Some(self.die(failed.into())))
+        Err(self.die(failed.into()))
     }
 
     /// The server does not know the handshake. The Rerr by which it says so has done its duty; any other message is
     /// handled (Finagle throws it away).
-    fn no_handshake(
-        &mut self,
-        frame: &Frame,
-        now: Duration,
-    ) -> Result<Option<Event<T>>, Option<SessionError>> {
+    fn no_handshake(&mut self, frame: &Frame, now: Duration) -> Result<Shaken<T>, SessionError> {
         if self.phase == Phase::Offering {
-            return Err(Some(self.die(HandshakeError::Unexpected(frame.kind).into())));
+            return Err(self.die(HandshakeError::Unexpected(frame.kind).into()));
         }
         if self.config.offer.tls == TlsLevel::Required {
-            return Err(Some(self.die(HandshakeError::Tls.into())));
+            return Err(self.die(HandshakeError::Tls.into()));
         }
         let event = self.established(Agreed::NOTHING, now);
-        if !frame.fragment && matches!(frame.kind, kind::RERR | kind::RERR_OLD) {
-            return Ok(Some(event));
-        }
-        Err(None)
+        let done = !frame.fragment && matches!(frame.kind, kind::RERR | kind::RERR_OLD);
+        Ok(if done { Shaken::Event(Some(event)) } else { Shaken::First(event) })
     }
 
     fn established(&mut self, agreed: Agreed, now: Duration) -> Event<T> {

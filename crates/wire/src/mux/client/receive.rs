@@ -5,6 +5,7 @@ use super::super::frame::{Frame, Tag, kind};
 use super::super::limits;
 use super::super::message::{MessageError, Rdispatch, Rreq, Tlease};
 use super::super::session::{SessionError, unexpected_text};
+use super::handshake::Shaken;
 use super::{CallFailure, ClientSession, Event, Phase, Ping, Slot};
 use bytes::Bytes;
 use std::time::Duration;
@@ -19,14 +20,18 @@ impl<T> ClientSession<T> {
     #[inline]
     pub fn receive(&mut self, frame: Frame, now: Duration) -> Received<T> {
         match self.phase {
-            Phase::Running | Phase::Draining => {}
-            Phase::Closed => return Err(SessionError::Closed),
-            Phase::Probing | Phase::Offering | Phase::Securing => match self.shake(&frame, now) {
-                Ok(event) => return Ok(event),
-                Err(Some(error)) => return Err(error),
-                Err(None) => {}
+            Phase::Running | Phase::Draining => self.handle(frame, now),
+            Phase::Closed => Err(SessionError::Closed),
+            Phase::Probing | Phase::Offering | Phase::Securing => match self.shake(&frame, now)? {
+                Shaken::Event(event) => Ok(event),
+                // What else it may mean (a drain, a lease) shows in the session's status.
+                Shaken::First(event) => self.handle(frame, now).map(|_| Some(event)),
             },
         }
+    }
+
+    #[inline]
+    fn handle(&mut self, frame: Frame, now: Duration) -> Received<T> {
         if frame.fragment {
             let pushed = self.partials.push(frame.tag, &frame.body, now);
             return pushed.map(|()| None).map_err(|error| self.die(error));

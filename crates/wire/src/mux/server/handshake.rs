@@ -38,6 +38,7 @@ impl<U> ServerSession<U> {
 
     fn begin(&mut self) {
         self.phase = Phase::Open;
+        self.push_lease();
         self.begin_drain();
     }
 

@@ -1,0 +1,244 @@
+//! The only file that knows every room: plan, then parts, then start, then drain.
+
+use crate::admin::{self, AdminState, View};
+use crate::config::plan::{Discovery, Plan};
+use crate::flow::accept::Listener;
+use crate::flow::{self, Flow};
+use crate::names::{Binder, Namer, namers};
+use crate::observe::span::{Recorder, Settings};
+use crate::observe::{Registry, Ring, Tracer, Zipkin};
+use async_trait::async_trait;
+use muxgate_wire::name::{Dtab, Path};
+use serde_json::Value;
+use std::fmt;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+use tokio::net::TcpListener;
+use tokio::signal::unix::{SignalKind, signal};
+use tokio::sync::watch;
+use tokio::task::JoinSet;
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+
+/// Spans kept of one trace for the admin pages.
+const SPANS_OF_A_TRACE: usize = 100;
+/// How long spans may take to reach Zipkin when everything else is done.
+const FLUSH_WITHIN: Duration = Duration::from_secs(2);
+/// How long the explanation of a name waits for discovery (linkerd's delegator: 2 s).
+const EXPLAIN_WITHIN: Duration = Duration::from_secs(2);
+
+/// Why the gateway could not start; names what was tried.
+#[derive(Debug)]
+pub struct StartError(String);
+
+impl fmt::Display for StartError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for StartError {}
+
+/// A gateway that takes calls.
+pub struct Gateway {
+    listeners: Vec<Listener>,
+    admin: Option<SocketAddr>,
+    stop_admin: CancellationToken,
+    shown: Arc<Shown>,
+    zipkin: Option<Arc<Zipkin>>,
+    grace: Duration,
+}
+
+impl Gateway {
+    /// Starts everything that the plan says. Must be called on a runtime.
+    ///
+    /// # Errors
+    /// When an address cannot be listened on, or Zipkin's is none.
+    pub async fn start(plan: Arc<Plan>) -> Result<Self, StartError> {
+        let registry = Registry::new(crate::observe::stats::Limits::default());
+        let ring = (plan.recent_traces() > 0 && plan.admin().is_some())
+            .then(|| Ring::new(plan.recent_traces(), SPANS_OF_A_TRACE));
+        let zipkin = match plan.zipkin() {
+            Some(zipkin) => Some(
+                Zipkin::start(&zipkin.url.to_string(), Arc::clone(registry.spans()))
+                    .map_err(|error| StartError(error.to_string()))?,
+            ),
+            None => None,
+        };
+        let tracer = tracer(&plan, &registry, ring.clone(), zipkin.clone());
+        let (dtab, base) = watch::channel(plan.dtab().clone());
+        let binder = Arc::new(Binder::new(all_namers(&plan).into_iter().collect(), base));
+        let flow = Flow::new(parts(&plan, Arc::clone(&binder), Arc::clone(&registry), tracer));
+        let mut listeners = Vec::new();
+        for listener in plan.listeners() {
+            let address = listener.accept.address;
+            let opened = flow.listen(listener.accept.clone(), &listener.address, &listener.admit);
+            listeners.push(opened.map_err(|error| cannot_listen("listener", address, &error))?);
+        }
+        let shown =
+            Arc::new(Shown { ready: AtomicBool::new(true), plan: Arc::clone(&plan), flow, binder, _dtab: dtab });
+        let stop_admin = CancellationToken::new();
+        let admin = match plan.admin() {
+            Some(admin) => {
+                let state = AdminState { registry, ring, view: Arc::clone(&shown) as _ };
+                Some(serve_admin(admin.address, state, stop_admin.clone()).await?)
+            }
+            None => None,
+        };
+        Ok(Self { listeners, admin, stop_admin, shown, zipkin, grace: plan.grace() })
+    }
+
+    /// Where each listener listens, by name.
+    pub fn listeners(&self) -> impl Iterator<Item = (&str, SocketAddr)> {
+        self.listeners.iter().map(|listener| (listener.name(), listener.address()))
+    }
+
+    /// Where the admin server listens.
+    pub fn admin(&self) -> Option<SocketAddr> {
+        self.admin
+    }
+
+    /// Ends: not ready any more, no new connections, Tdrain to Mux callers, calls in flight finish within the grace time,
+    /// spans are flushed.
+    pub async fn drain(self) {
+        self.shown.ready.store(false, Ordering::Relaxed);
+        let mut draining = JoinSet::new();
+        for listener in self.listeners {
+            draining.spawn(listener.drain(self.grace));
+        }
+        let cut: usize = draining.join_all().await.into_iter().sum();
+        if cut > 0 {
+            tracing::warn!(connections = cut, "cut off at the end of the grace time");
+        }
+        if let Some(zipkin) = &self.zipkin {
+            zipkin.shutdown(Instant::now() + FLUSH_WITHIN).await;
+        }
+        self.stop_admin.cancel();
+    }
+}
+
+/// Runs a gateway until SIGTERM or SIGINT, then drains it. A second signal ends it at once.
+///
+/// # Errors
+/// When it cannot start.
+pub async fn run(plan: Plan) -> Result<(), StartError> {
+    let gateway = Gateway::start(Arc::new(plan)).await?;
+    for (name, address) in gateway.listeners() {
+        println!("listening {name} {address}");
+        tracing::info!(listener = name, %address, "listening");
+    }
+    if let Some(address) = gateway.admin() {
+        println!("admin {address}");
+        tracing::info!(%address, "admin pages");
+    }
+    let asked = stop_signal().await;
+    tracing::info!(signal = asked, grace = ?gateway.grace, "draining");
+    tokio::select! {
+        () = gateway.drain() => tracing::info!("drained"),
+        again = stop_signal() => tracing::warn!(signal = again, "asked again: ending at once"),
+    }
+    Ok(())
+}
+
+/// Waits for SIGTERM or SIGINT and names it.
+pub async fn stop_signal() -> &'static str {
+    let (Ok(mut term), Ok(mut int)) = (signal(SignalKind::terminate()), signal(SignalKind::interrupt())) else {
+        return std::future::pending().await;
+    };
+    tokio::select! {
+        _ = term.recv() => "SIGTERM",
+        _ = int.recv() => "SIGINT",
+    }
+}
+
+fn tracer(plan: &Plan, registry: &Registry, ring: Option<Arc<Ring>>, zipkin: Option<Arc<Zipkin>>) -> Tracer {
+    let recorders: Vec<Arc<dyn Recorder>> =
+        ring.map(|ring| ring as _).into_iter().chain(zipkin.map(|zipkin| zipkin as _)).collect();
+    let settings = plan.zipkin().map_or_else(Settings::default, |zipkin| Settings {
+        service: zipkin.service_name.clone(),
+        sample_rate: zipkin.sample_rate,
+    });
+    Tracer::new(&settings, recorders, Arc::clone(registry.spans()))
+}
+
+/// The system namers, and behind them those of the configuration: the later one is asked first.
+fn all_namers(plan: &Plan) -> Vec<Arc<dyn Namer>> {
+    let hosts = namers::dns::Hosts::new(namers::dns::System::new());
+    let mut all = namers::system(&hosts);
+    for namer in plan.namers() {
+        let prefix = Path::parse("/#").unwrap_or_default().concat(&namer.prefix);
+        match &namer.discovery {
+            Discovery::Fs { root } => {
+                all.push(Arc::new(namers::fs::Fs::new(prefix, root, Arc::clone(&hosts))));
+            }
+        }
+    }
+    all
+}
+
+fn parts(plan: &Arc<Plan>, binder: Arc<Binder>, registry: Arc<Registry>, tracer: Tracer) -> flow::Parts {
+    let (services, clusters, endpoints) = (Arc::clone(plan), Arc::clone(plan), Arc::clone(plan));
+    flow::Parts {
+        binder,
+        registry,
+        tracer,
+        service: Arc::new(move |name| services.service(name)),
+        cluster: Arc::new(move |id| clusters.client(id).0),
+        endpoint: Arc::new(move |id| endpoints.client(id).1),
+        bounds: flow::bind::Bounds::default(),
+    }
+}
+
+async fn serve_admin(
+    address: SocketAddr,
+    state: AdminState,
+    stop: CancellationToken,
+) -> Result<SocketAddr, StartError> {
+    let socket = TcpListener::bind(address).await;
+    let socket = socket.map_err(|error| cannot_listen("admin server", address, &error))?;
+    let address = socket.local_addr().map_err(|error| cannot_listen("admin server", address, &error))?;
+    tokio::spawn(async move {
+        if let Err(error) = admin::serve(socket, admin::router(state), stop.cancelled_owned()).await {
+            tracing::error!(%error, "the admin server ended");
+        }
+    });
+    Ok(address)
+}
+
+fn cannot_listen(what: &str, address: SocketAddr, error: &std::io::Error) -> StartError {
+    StartError(format!("the {what} cannot listen on {address}: {error}"))
+}
+
+/// What the admin pages show.
+struct Shown {
+    ready: AtomicBool,
+    plan: Arc<Plan>,
+    flow: Flow,
+    binder: Arc<Binder>,
+    /// The base table's source; it lives as long as the gateway.
+    _dtab: watch::Sender<Dtab>,
+}
+
+#[async_trait]
+impl View for Shown {
+    fn is_ready(&self) -> bool {
+        self.ready.load(Ordering::Relaxed)
+    }
+
+    fn config(&self) -> String {
+        self.plan.text().to_owned()
+    }
+
+    fn names(&self) -> Value {
+        Value::Array(self.flow.routes())
+    }
+
+    async fn explain(&self, path: &str, dtab: &str) -> Result<Value, String> {
+        let path = Path::parse(path).map_err(|error| format!("path: {error}"))?;
+        let local = Dtab::parse(dtab).map_err(|error| format!("dtab: {error}"))?;
+        let delegation = self.binder.delegate(&path, &local, EXPLAIN_WITHIN).await;
+        delegation.map(|tree| tree.to_json()).map_err(|error| error.to_string())
+    }
+}
