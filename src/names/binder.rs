@@ -115,6 +115,8 @@ impl Binder {
                 base: self.shared.base.clone(),
                 held: HashMap::new(),
                 last: None,
+                explained: None,
+                stale: None,
                 task: None,
                 closed: false,
             }),
@@ -204,6 +206,12 @@ impl Binding {
         self.inner.work.lock().last.as_ref().map_or(State::Pending, |last| last.state.clone())
     }
 
+    /// Since when the last good tree is served although the name is pending or failed by now; [`Binding::latest`] says
+    /// why. None while what is served is current.
+    pub fn stale_since(&self) -> Option<Instant> {
+        self.inner.work.lock().stale
+    }
+
     /// What happened in the last resolution.
     pub fn steps(&self) -> Vec<Step> {
         self.inner.work.lock().last.as_ref().map(|last| last.steps.clone()).unwrap_or_default()
@@ -211,7 +219,10 @@ impl Binding {
 
     /// One line: what became of the name in the last resolution, and what was tried.
     pub fn explain(&self) -> String {
-        self.inner.work.lock().last.as_ref().map(|last| explain(&self.inner.path, last)).unwrap_or_default()
+        let mut work = self.inner.work.lock();
+        let Work { last, explained, .. } = &mut *work;
+        let text = || last.as_ref().map(|last| explain(&self.inner.path, last)).unwrap_or_default();
+        explained.get_or_insert_with(text).clone()
     }
 }
 
@@ -243,6 +254,10 @@ struct Work {
     /// The live answers that the last round read.
     held: Held,
     last: Option<Resolution>,
+    /// The explanation of the last round, once somebody asked for it: calls to an unknown name ask again and again.
+    explained: Option<String>,
+    /// Since when the last round has been worse than what is served.
+    stale: Option<Instant>,
     task: Option<AbortHandle>,
     closed: bool,
 }
@@ -290,7 +305,11 @@ impl Inner {
             State::Ok(tree) => BindState::Bound(Arc::new(tree.clone())),
             State::Failed(_) => BindState::Failed(explain(&self.path, &resolution)),
         });
+        let stale =
+            !matches!(resolution.state, State::Ok(_)) && matches!(*self.state.borrow(), BindState::Bound(_));
+        work.stale = stale.then(|| work.stale.unwrap_or_else(Instant::now));
         work.last = Some(resolution);
+        work.explained = None;
     }
 
     fn publish(&self, next: BindState) {

@@ -100,10 +100,10 @@ impl Hosts {
         if let Ok(ip) = host.parse::<IpAddr>() {
             return Addr::bound([SocketAddr::new(ip, port).into()]).fixed();
         }
-        if self.followed.len() >= MAX_HOSTS {
+        let key: Key = (host.into(), port, once);
+        if self.followed.len() >= MAX_HOSTS && !self.followed.contains_key(&key) {
             return Addr::Failed(format!("more than {MAX_HOSTS} hosts are followed")).fixed();
         }
-        let key: Key = (host.into(), port, once);
         match self.followed.entry(key.clone()) {
             Entry::Occupied(entry) => entry.get().subscribe(),
             Entry::Vacant(entry) => {

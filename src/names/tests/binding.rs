@@ -153,3 +153,23 @@ async fn a_dry_run_waits_for_an_answer_but_not_for_ever() {
     });
     assert!(!delegation.unwrap().has_pending());
 }
+
+#[tokio::test(start_paused = true)]
+async fn an_outage_of_discovery_keeps_the_last_good_tree_and_shows_its_age() {
+    let (fake, binder, _base) = fake(json!({"/x": "leaf"}));
+    let (known, none) = (binder.bind(&path("/svc/x"), &Dtab::empty()), Dtab::empty());
+    assert_eq!(known.stale_since(), None);
+    fake.set("/x", json!({"failed": "connection refused"}));
+    fake.set("/new", json!({"failed": "connection refused"}));
+    settle().await;
+    let since = known.stale_since().expect("the tree is stale");
+    fake.set("/x", json!("pending"));
+    settle().await;
+    assert_eq!((shown(&known).as_str(), known.stale_since()), ("/#/ns/x", Some(since)));
+    // A name never seen before fails, and says that it could not be asked for.
+    assert!(shown(&binder.bind(&path("/svc/new"), &none)).contains("connection refused"));
+    fake.set("/x", json!({"tree": "/#/ns/moved"}));
+    fake.set("/moved", json!("leaf"));
+    settle().await;
+    assert_eq!((shown(&known).as_str(), known.stale_since()), ("/#/ns/moved", None));
+}
