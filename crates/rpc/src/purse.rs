@@ -52,6 +52,7 @@ impl Purse {
             deposit,
             reserve,
             state: Mutex::new(Window { started: None, slot: 0, slots: [0; SLOTS] }),
+            ledger: None,
         }
     }
 

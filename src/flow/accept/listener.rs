@@ -44,7 +44,8 @@ impl Listener {
         let drain = shared.drain.clone();
         let abort = CancellationToken::new();
         let connections = TaskTracker::new();
-        let accept = Accept { socket, room, shared, stats, abort: abort.clone(), connections: connections.clone() };
+        let accept =
+            Accept { socket, room, shared, stats, abort: abort.clone(), connections: connections.clone() };
         tokio::spawn(accept.run());
         Ok(Self { name, address, drain, connections, abort })
     }

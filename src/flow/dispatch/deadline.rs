@@ -31,7 +31,10 @@ impl<S: Serve> Serve for AttemptDeadline<S> {
         }
         request.ctx.deadline = Some(deadline);
         timeout_at(deadline.instant(), self.inner.call(request)).await.unwrap_or_else(|_| {
-            Err(Failure::new(Why::Timeout, format!("no answer within the attempt's {} ms", limit.as_millis())))
+            Err(Failure::new(
+                Why::Timeout,
+                format!("no answer within the attempt's {} ms", limit.as_millis()),
+            ))
         })
     }
 

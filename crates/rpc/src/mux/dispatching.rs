@@ -231,7 +231,7 @@ impl<T: Io> Socket<T> {
     fn poll_write(&mut self, session: &Session, cx: &mut Context<'_>) -> Result<(), ()> {
         loop {
             if !self.blocked() {
-                session.machine.lock().outbox_mut().take(&mut self.staged);
+                session.machine.lock().outbox_mut().hand_out(&mut self.staged);
             }
             if !self.blocked() {
                 return Ok(());

@@ -252,7 +252,7 @@ impl<T: Io, S: Serve> Socket<T, S> {
     fn poll_write(&mut self, session: &Arc<Session>, cx: &mut Context<'_>) -> Result<(), ()> {
         loop {
             if !self.staged.has_remaining() {
-                session.machine.lock().outbox_mut().take(&mut self.staged);
+                session.machine.lock().outbox_mut().hand_out(&mut self.staged);
             }
             if !self.staged.has_remaining() {
                 self.blocked_since = None;
