@@ -47,8 +47,6 @@ fn finagle_calls_apache_servers() {
             ];
             FINAGLE.call(gateway.addr, &args).all_ok();
         }
-        let served = server.args_of("arrival").len();
-        assert_eq!(served, 0, "everything has no string as its argument");
         assert_eq!(server.log().iter().filter(|e| e["event"] == "done").count(), 20 * protos.len());
     }
 }
