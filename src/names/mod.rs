@@ -11,6 +11,7 @@ pub mod explain;
 pub mod namer;
 pub mod namers;
 pub mod resolve;
+mod view;
 
 #[cfg(test)]
 mod tests;

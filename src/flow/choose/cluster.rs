@@ -138,38 +138,38 @@ impl Serve for Cluster {
     /// That of the last attempt. An attempt that may be repeated but is not paid for comes back as non-retryable, so that
     /// callers above do not multiply it; one for which no further endpoint is left keeps its flags. Without any attempt:
     /// no endpoint, name not available (in time), expired.
-    async fn call(&self, request: Request) -> Result<Response, Failure> {
+    async fn call(&self, request: &mut Request) -> Result<Response, Failure> {
         let shared = &*self.shared;
         let endpoint = match shared.balance.pick(&request.local.tried) {
             Some(endpoint) => endpoint,
-            None => shared.wait(&request).await?,
+            None => shared.wait(request).await?,
         };
-        // Without a purse there is no second attempt, and nothing need be kept for one.
-        if request.local.purse.is_none() {
-            return endpoint.call(request).await;
-        }
         shared.attempts(endpoint, request).await
     }
 
     fn status(&self) -> Status {
-        match *self.shared.known.borrow() {
-            Known::Pending => Status::Open,
-            _ => self.shared.balance.status(),
+        match self.shared.balance.status() {
+            // Calls wait.
+            Status::Closed if *self.shared.known.borrow() == Known::Pending => Status::Open,
+            status => status,
         }
     }
 }
 
 impl Shared {
-    async fn attempts(&self, mut endpoint: Arc<Endpoint>, mut request: Request) -> Result<Response, Failure> {
+    async fn attempts(
+        &self,
+        mut endpoint: Arc<Endpoint>,
+        request: &mut Request,
+    ) -> Result<Response, Failure> {
         let mut left = None;
         loop {
-            // A few reference counts; unknown contexts are the one thing that costs an allocation.
-            let failure = match endpoint.call(request.clone()).await {
+            let failure = match endpoint.call(request).await {
                 Ok(response) => return Ok(response),
                 Err(failure) => failure,
             };
             request.local.tried.push(endpoint.addr());
-            endpoint = self.another(&request, failure, &mut left)?;
+            endpoint = self.another(request, failure, &mut left)?;
             request.local.attempt += 1;
         }
     }
@@ -239,7 +239,9 @@ impl Shared {
     /// Takes over what discovery says.
     fn follow(&self, members: &Members) {
         let known = match members {
-            Members::Pending => return,
+            Members::Pending if !matches!(*self.known.borrow(), Known::Failed(_)) => return,
+            // Asked again: calls wait for the answer.
+            Members::Pending => Known::Pending,
             Members::Known(list) => {
                 self.replace(list);
                 Known::Members

@@ -30,11 +30,11 @@ impl Fading {
         value * kept(then, now, decay)
     }
 
-    /// Takes a sample: a higher one counts at once, a lower one as much as the old value has faded.
+    /// Takes a sample: one above the faded value counts at once, a lower one as much as the old value has faded.
     pub fn peak(&self, sample: f32, now: u32, decay: f32) {
         self.change(|value, then| {
             let keep = kept(then, now, decay);
-            match sample > value {
+            match sample > value * keep {
                 true => Some((sample, now)),
                 false if keep < 1.0 => Some((value * keep + sample * (1.0 - keep), now)),
                 false => None,

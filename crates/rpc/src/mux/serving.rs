@@ -330,7 +330,7 @@ impl<T: Io, S: Serve> Socket<T, S> {
         let in_progress = InProgress { session: Arc::clone(session), bytes };
         let service = Arc::clone(&self.service);
         let task = tokio::spawn(async move {
-            let result = service.call(request).await;
+            let result = service.call(&mut request).await;
             in_progress.session.reply(call, result);
         });
         machine.accept(call, Running { task: task.abort_handle(), discarded });

@@ -147,7 +147,7 @@ impl<T: Io> Session<'_, T> {
             Some(protocol) => bridge::from_ttwitter(frame, protocol, self.peer),
             None => bridge::from_thrift(frame, self.peer).map(Ok),
         };
-        let request = match read {
+        let mut request = match read {
             Ok(Ok(request)) => request,
             Ok(Err((payload, failure))) => return self.refuse(&payload, &failure).await,
             Err(_) => {
@@ -157,11 +157,11 @@ impl<T: Io> Session<'_, T> {
         };
         if request.body.is_oneway() {
             // Nobody waits: whether the caller is still there is of no interest.
-            let _ = service.call(request).await;
+            let _ = service.call(&mut request).await;
             return Some(());
         }
         let payload = request.body.clone();
-        match self.watch(service.call(request)).await? {
+        match self.watch(service.call(&mut request)).await? {
             Ok(Response { body, .. }) if !body.is_empty() => self.write(body).await,
             Ok(_) => {
                 let nothing = Failure::new(Why::BadReply, "the service answered the call with nothing");

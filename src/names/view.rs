@@ -1,0 +1,78 @@
+//! A delegation tree as JSON, in the shape that linkerd's delegator gives (naming spec, section 12).
+
+use super::{Addr, Bound, Delegation, Kind};
+use serde_json::{Map, Value, json};
+
+impl Delegation {
+    /// The tree as JSON: each node has `type`, `path` and `dentry`, and by type `delegate`, `alt`, `union`, `bound` or
+    /// `message`. A namer that has not answered is of type `pending`, which linkerd does not know.
+    pub fn to_json(&self) -> Value {
+        let (kind, key, content) = match &self.kind {
+            Kind::Delegate(child) => ("delegate", "delegate", Some(child.to_json())),
+            Kind::Alt(children) => ("alt", "alt", Some(children.iter().map(Self::to_json).collect())),
+            Kind::Union(children) => {
+                let branches =
+                    children.iter().map(|(weight, tree)| json!({ "weight": weight, "tree": tree.to_json() }));
+                ("union", "union", Some(branches.collect()))
+            }
+            Kind::Leaf(bound) => ("leaf", "bound", Some(bound_json(bound))),
+            Kind::Neg => ("neg", "", None),
+            Kind::Fail => ("fail", "", None),
+            Kind::Empty => ("empty", "", None),
+            Kind::Pending => ("pending", "", None),
+            Kind::Exception(message) => ("exception", "message", Some(json!(message))),
+        };
+        let mut node = Map::new();
+        node.insert("type".into(), kind.into());
+        node.insert("path".into(), self.path.as_str().into());
+        node.insert(
+            "dentry".into(),
+            self.dentry.as_ref().map_or(Value::Null, |entry| json!(entry.to_string())),
+        );
+        if let Some(content) = content {
+            node.insert(key.into(), content);
+        }
+        Value::Object(node)
+    }
+}
+
+fn bound_json(bound: &Bound) -> Value {
+    json!({ "id": bound.id.as_str(), "path": bound.residual.as_str(), "addr": addr_json(&bound.addr.borrow()) })
+}
+
+fn addr_json(addr: &Addr) -> Value {
+    match addr {
+        Addr::Pending => json!({ "type": "pending" }),
+        Addr::Bound(endpoints) => {
+            let addresses = endpoints.iter().map(|endpoint| {
+                json!({
+                    "ip": endpoint.addr.ip().to_string(),
+                    "port": endpoint.addr.port(),
+                    "meta": { "endpoint_addr_weight": endpoint.weight },
+                })
+            });
+            json!({ "type": "bound", "addrs": addresses.collect::<Vec<_>>() })
+        }
+        Addr::Neg => json!({ "type": "neg" }),
+        Addr::Failed(why) => json!({ "type": "failed", "cause": why }),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use muxgate_wire::name::Path;
+
+    #[test]
+    fn a_leaf_shows_its_addresses() {
+        let path = |text: &str| Path::parse(text).unwrap();
+        let addr = Addr::bound(["127.0.0.1:80".parse::<std::net::SocketAddr>().unwrap().into()]).fixed();
+        let bound = Bound { id: path("/$/inet/127.0.0.1/80"), residual: path("/x"), addr };
+        let leaf = Delegation { path: path("/$/inet/127.0.0.1/80/x"), dentry: None, kind: Kind::Leaf(bound) };
+        let tree = Delegation { path: path("/svc/a"), dentry: None, kind: Kind::Alt(vec![leaf]) };
+        let json = tree.to_json();
+        assert_eq!(json["type"], "alt");
+        assert_eq!(json["alt"][0]["bound"]["path"], "/x");
+        assert_eq!(json["alt"][0]["bound"]["addr"]["addrs"][0]["port"], 80);
+    }
+}
