@@ -109,7 +109,7 @@ impl Endpoint {
 }
 
 impl Serve for Endpoint {
-    async fn call(&self, request: Request) -> Result<Response, Failure> {
+    async fn call(&self, request: &mut Request) -> Result<Response, Failure> {
         if self.refuses() {
             return Err(Failure::new(Why::Overload, "this endpoint has a bad moment"));
         }
