@@ -86,7 +86,7 @@ pub async fn load(load: Load, stop: impl Future<Output = ()>) -> Result<(), Stri
             running.await
         }
     };
-    print!("\n{}", tally.summary());
+    rates::say(&format!("\n{}", tally.summary()));
     match tally.wrong() {
         0 => Ok(()),
         wrong => Err(format!("{wrong} replies were not what the service answered")),
