@@ -28,7 +28,7 @@ pub static PYTHON: LazyLock<Apache> = LazyLock::new(|| Apache::python(repository
 /// The Go peer.
 pub static GO: LazyLock<Apache> = LazyLock::new(|| Apache::go(repository(), target()));
 /// Zipkin.
-pub static ZIPKIN: LazyLock<Zipkin> = LazyLock::new(Zipkin::start);
+pub static ZIPKIN: LazyLock<Zipkin> = LazyLock::new(|| Zipkin::start(target()));
 
 fn repository() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
