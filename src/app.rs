@@ -77,8 +77,13 @@ impl Gateway {
             let opened = flow.listen(listener.accept.clone(), &listener.address, &listener.admit);
             listeners.push(opened.map_err(|error| cannot_listen("listener", address, &error))?);
         }
-        let shown =
-            Arc::new(Shown { ready: AtomicBool::new(true), plan: Arc::clone(&plan), flow, binder, _dtab: dtab });
+        let shown = Arc::new(Shown {
+            ready: AtomicBool::new(true),
+            plan: Arc::clone(&plan),
+            flow,
+            binder,
+            _dtab: dtab,
+        });
         let stop_admin = CancellationToken::new();
         let admin = match plan.admin() {
             Some(admin) => {
@@ -144,7 +149,8 @@ pub async fn run(plan: Plan) -> Result<(), StartError> {
 
 /// Waits for SIGTERM or SIGINT and names it.
 pub async fn stop_signal() -> &'static str {
-    let (Ok(mut term), Ok(mut int)) = (signal(SignalKind::terminate()), signal(SignalKind::interrupt())) else {
+    let (Ok(mut term), Ok(mut int)) = (signal(SignalKind::terminate()), signal(SignalKind::interrupt()))
+    else {
         return std::future::pending().await;
     };
     tokio::select! {

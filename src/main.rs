@@ -1,2 +1,11 @@
-//! The `muxgate` command.
-fn main() {}
+//! The `muxgate` command: arguments in, an exit code out.
+
+use clap::Parser;
+use std::process::ExitCode;
+
+#[global_allocator]
+static GLOBAL: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
+fn main() -> ExitCode {
+    muxgate::cli::run(muxgate::cli::Cli::parse())
+}

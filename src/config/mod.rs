@@ -6,7 +6,7 @@
 mod file;
 mod locate;
 mod node;
-mod plan;
+pub mod plan;
 mod problem;
 mod reader;
 mod suggest;
@@ -14,7 +14,7 @@ mod suggest;
 #[cfg(test)]
 mod tests;
 
-pub use plan::{Admin, Discovery, Listener, Namer, Plan, Zipkin};
+pub use plan::Plan;
 pub use problem::Report;
 
 /// Longest file that is read, in bytes: the largest table that is taken, and room for the rest.

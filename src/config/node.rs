@@ -63,8 +63,8 @@ impl Node {
         match serde_saphyr::from_str_with_options::<Option<Node>>(text, options) {
             Ok(node) => Some(node.unwrap_or(Node { at: 0..0, value: Value::Map(Vec::new()) })),
             Err(error) => {
-                let at = error.location().map_or(0..0, bytes_of);
-                problems.add(at, message(&error), "");
+                let at = error.location().map_or(0, |location| byte_of(text, location));
+                problems.add(at..at, message(&error), advice(&error));
                 None
             }
         }
@@ -90,6 +90,33 @@ fn message(error: &Error) -> String {
     let text = error.render_with_formatter(&serde_saphyr::UserMessageFormatter);
     let text = text.split(" at line ").next().unwrap_or_default().trim_end_matches([':', ' ', ',']);
     format!("not readable as YAML: {text}")
+}
+
+/// What to do about the mistakes that people make most.
+fn advice(error: &Error) -> &'static str {
+    let text = error.render_with_formatter(&serde_saphyr::UserMessageFormatter);
+    match () {
+        () if text.contains("tab") => "indent with blanks",
+        () if text.contains("indicator") => "is a `]`, a `}` or a quote missing before this?",
+        () => "",
+    }
+}
+
+/// The byte of a place that is known by line and column only.
+fn byte_of(text: &str, location: Location) -> usize {
+    let (line, column) = (location.line() as usize, location.column() as usize);
+    let Some(start) =
+        text.split_inclusive('\n').take(line.saturating_sub(1)).map(str::len).reduce(|a, b| a + b)
+    else {
+        return column_in(text, column);
+    };
+    start + column_in(text.get(start..).unwrap_or_default(), column)
+}
+
+/// The byte of a column, from 1, of the first line of a text.
+fn column_in(text: &str, column: usize) -> usize {
+    let line = text.lines().next().unwrap_or_default();
+    line.char_indices().nth(column.saturating_sub(1)).map_or(line.len(), |(at, _)| at)
 }
 
 fn bytes_of(location: Location) -> Range<usize> {

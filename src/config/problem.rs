@@ -32,14 +32,20 @@ impl Problems {
         self.0.borrow_mut().push(Problem { at, message: message.into(), help });
     }
 
-    /// The report, or nothing if nothing is wrong.
-    pub fn into_report(self, name: &str, text: &str) -> Option<Report> {
+    /// What was read if nothing is wrong, or else the report.
+    pub fn finish<T>(self, name: &str, text: &str, read: Option<T>) -> Result<T, Report> {
         let mut problems = self.0.into_inner();
+        match read {
+            Some(read) if problems.is_empty() => return Ok(read),
+            None if problems.is_empty() => {
+                problems.push(Problem { at: 0..0, message: "this file cannot be used".into(), help: None });
+            }
+            _ => {}
+        }
         problems.sort_by_key(|problem| problem.at.start);
         problems.dedup();
-        let first = problems.first()?;
-        let (line, column) = position(text, first.at.start);
-        Some(Report { name: name.into(), text: text.into(), line, column, problems })
+        let (line, column) = position(text, problems.first().map_or(0, |first| first.at.start));
+        Err(Report { name: name.into(), text: text.into(), line, column, problems })
     }
 }
 
@@ -83,7 +89,8 @@ impl Problem {
         let (line, column) = position(text, self.at.start);
         let quoted = text.lines().nth(line - 1).unwrap_or_default();
         // A blank stands for a tab and for whatever would disturb the terminal, so that the caret stays in its place.
-        let quoted: String = quoted.chars().map(|c| if c.is_control() { ' ' } else { c }).take(MAX_QUOTED).collect();
+        let quoted: String =
+            quoted.chars().map(|c| if c.is_control() { ' ' } else { c }).take(MAX_QUOTED).collect();
         let width = text.get(self.at.clone()).unwrap_or_default();
         let width = width.lines().next().unwrap_or_default().trim_end().chars().count();
         let left = quoted.chars().count().saturating_sub(column - 1);
@@ -92,7 +99,7 @@ impl Problem {
         writeln!(f, "error: {}", self.message)?;
         writeln!(f, "{gutter}--> {name}:{line}:{column}")?;
         writeln!(f, "{gutter} |")?;
-        writeln!(f, "{line} | {quoted}")?;
+        writeln!(f, "{}", format!("{line} | {quoted}").trim_end())?;
         writeln!(f, "{gutter} | {}{carets}", " ".repeat(column - 1))?;
         match &self.help {
             Some(help) => writeln!(f, "{gutter} = help: {help}"),

@@ -1,15 +1,28 @@
 //! One map of a file, read key by key. Every getter notes what is wrong and returns nothing then.
 
+use super::locate;
 use super::node::{Key, Node, Value};
 use super::problem::Problems;
 use super::suggest::nearest;
-use super::locate;
-use muxgate_wire::name::{NameError, Path, Prefix};
+use muxgate_wire::name::{NameError, Path, Prefix, What};
 use std::ops::{Range, RangeInclusive};
 use std::time::Duration;
 
 /// Longest time that can be set: a day. Longer ones are slips of the unit.
 const MAX_MILLIS: u64 = 24 * 3600 * 1000;
+
+/// What a time with a unit is in milliseconds: people write `2s` first and read on afterwards.
+fn in_millis(text: &str) -> Option<u64> {
+    let unit = text.trim_start_matches(|c: char| c.is_ascii_digit() || c == '.');
+    let number: f64 = text.strip_suffix(unit)?.parse().ok()?;
+    let factor = match unit.trim() {
+        "" | "ms" => 1.0,
+        "s" => 1000.0,
+        "m" | "min" => 60_000.0,
+        _ => return None,
+    };
+    Some((number * factor) as u64)
+}
 
 /// What readers share: the text and the mistakes found in it.
 pub(super) struct File<'a> {
@@ -39,7 +52,11 @@ impl<'a> Fields<'a> {
     pub fn open(file: &'a File<'a>, shape: &'static Shape, node: &'a Node) -> Option<Self> {
         let Value::Map(entries) = &node.value else {
             let help = format!("write `key: value` lines; the keys are {}", shape.keys.join(", "));
-            file.problems.add(node.at.clone(), format!("{} is a map, this is {}", shape.what, node.kind()), help);
+            file.problems.add(
+                node.at.clone(),
+                format!("{} is a map, this is {}", shape.what, node.kind()),
+                help,
+            );
             return None;
         };
         let fields = Self { file, shape, entries, at: node.at.clone() };
@@ -56,21 +73,27 @@ impl<'a> Fields<'a> {
                     format!("`{}` is given twice in {}", key.name, self.shape.what),
                     "keep one of the two",
                 );
-            } else if !self.shape.keys.contains(&key.name.as_str()) {
-                self.unknown(key);
             }
+        }
+        for key in self.unknown_keys() {
+            let message = format!("unknown key `{}` in {}", key.name, self.shape.what);
+            self.file.problems.add(key.at.clone(), message, self.advice(key));
         }
     }
 
-    fn unknown(&self, key: &Key) {
+    fn unknown_keys(&self) -> impl Iterator<Item = &'a Key> {
+        let known = self.shape.keys;
+        self.entries.iter().map(|(key, _)| key).filter(|key| !known.contains(&key.name.as_str()))
+    }
+
+    /// What to write instead of an unknown key.
+    fn advice(&self, key: &Key) -> String {
         let stranger = self.shape.strangers.iter().find(|(name, _)| *name == key.name);
-        let help = match (stranger, nearest(&key.name, self.shape.keys.iter().copied())) {
+        match (stranger, nearest(&key.name, self.shape.keys.iter().copied())) {
             (Some((_, advice)), _) => (*advice).to_string(),
             (None, Some(near)) => format!("did you mean `{near}`?"),
             (None, None) => format!("the keys of {} are {}", self.shape.what, self.shape.keys.join(", ")),
-        };
-        let message = format!("unknown key `{}` in {}", key.name, self.shape.what);
-        self.file.problems.add(key.at.clone(), message, help);
+        }
     }
 
     /// The value of a key, if it is there.
@@ -84,9 +107,11 @@ impl<'a> Fields<'a> {
         self.entries.iter().find(|(k, _)| k.name == key).map_or(self.at.clone(), |(k, _)| k.at.clone())
     }
 
-    /// Notes that a key must be there and is not.
+    /// Notes that a key must be there and is not, unless an unknown key was advised to become this one.
     pub fn missing(&self, key: &str, help: &str) {
-        if self.get(key).is_none() {
+        let quoted = format!("`{key}`");
+        let meant = self.unknown_keys().any(|other| self.advice(other).contains(&quoted));
+        if self.get(key).is_none() && !meant {
             self.file.problems.add(self.at.clone(), format!("{} has no `{key}`", self.shape.what), help);
         }
     }
@@ -95,6 +120,14 @@ impl<'a> Fields<'a> {
     pub fn wrong(&self, key: &str, message: impl Into<String>, help: impl Into<String>) {
         let at = self.get(key).map_or_else(|| self.place(key), |node| node.at.clone());
         self.file.problems.add(at, message, help);
+    }
+
+    /// Notes keys that only another kind of this map has.
+    pub fn stray(&self, keys: &[&str], kind: &str) {
+        for key in keys.iter().filter(|key| self.get(key).is_some()) {
+            let message = format!("kind `{kind}` has no `{key}`");
+            self.file.problems.add(self.place(key), message, "leave the key out, or change the kind");
+        }
     }
 
     fn mistyped(&self, key: &str, node: &Node, wanted: &str, help: &str) {
@@ -137,7 +170,8 @@ impl<'a> Fields<'a> {
     pub fn count(&self, key: &str, bounds: RangeInclusive<u64>, zero: &str) -> Option<u64> {
         let node = self.get(key)?;
         let Value::Int(value) = node.value else {
-            self.mistyped(key, node, "a whole number", "");
+            let quoted = matches!(&node.value, Value::Text(text) if text.parse::<u64>().is_ok());
+            self.mistyped(key, node, "a whole number", if quoted { "write it without quotes" } else { "" });
             return None;
         };
         match u64::try_from(value) {
@@ -163,7 +197,11 @@ impl<'a> Fields<'a> {
             }
         };
         if !bounds.contains(&value) {
-            self.wrong(key, format!("`{key}` cannot be {value}: it goes from {} to {}", bounds.start(), bounds.end()), help);
+            self.wrong(
+                key,
+                format!("`{key}` cannot be {value}: it goes from {} to {}", bounds.start(), bounds.end()),
+                help,
+            );
             return None;
         }
         Some(value)
@@ -185,15 +223,7 @@ impl<'a> Fields<'a> {
     fn time(&self, key: &str, zero: &str) -> Option<Duration> {
         let node = self.get(key)?;
         if let Value::Text(text) = &node.value {
-            let digits: String = text.chars().take_while(char::is_ascii_digit).collect();
-            let factor = match text.trim_start_matches(|c: char| c.is_ascii_digit()).trim() {
-                "ms" => Some(1),
-                "s" => Some(1000),
-                "m" | "min" => Some(60_000),
-                _ => None,
-            };
-            let millis = digits.parse::<u64>().ok().zip(factor).and_then(|(n, factor)| n.checked_mul(factor));
-            let help = millis.map_or_else(String::new, |millis| format!("write {millis}"));
+            let help = in_millis(text).map_or_else(String::new, |millis| format!("write {millis}"));
             self.mistyped(key, node, "a whole number of milliseconds", &help);
             return None;
         }
@@ -213,7 +243,7 @@ impl<'a> Fields<'a> {
         }
         let list = words.iter().map(|(word, _)| *word).collect::<Vec<_>>().join(", ");
         let help = match nearest(text, words.iter().map(|(word, _)| *word)) {
-            Some(near) => format!("did you mean `{near}`? There are {list}"),
+            Some(near) => format!("did you mean `{near}`?"),
             None if words.len() == 1 => format!("there is only {list}"),
             None => format!("there are {list}"),
         };
@@ -242,6 +272,9 @@ impl<'a> Fields<'a> {
 
     fn bad_name<T>(&self, key: &str, text: &str, error: &NameError) -> Option<T> {
         let help = match text.starts_with('/') {
+            true if error.what == What::Wildcard => {
+                "`/a/*/b` has any one element between a and b".to_string()
+            }
             true => "elements hold letters, digits and _ : . # $ % -; write other bytes as \\xHH".to_string(),
             false => format!("names begin with a slash: /{text}"),
         };
@@ -250,7 +283,14 @@ impl<'a> Fields<'a> {
     }
 
     /// Notes a mistake at a byte of a text.
-    pub fn in_text(&self, key: &str, text: &str, byte: usize, message: impl Into<String>, help: impl Into<String>) {
+    pub fn in_text(
+        &self,
+        key: &str,
+        text: &str,
+        byte: usize,
+        message: impl Into<String>,
+        help: impl Into<String>,
+    ) {
         let at = self.get(key).map_or(self.at.clone(), |node| node.at.clone());
         self.file.problems.add(locate::within(self.file.text, &at, text, byte), message, help);
     }
@@ -260,15 +300,14 @@ impl<'a> Fields<'a> {
         Fields::open(self.file, shape, self.get(key)?)
     }
 
-    /// The maps in a list below a key.
-    pub fn list(&self, key: &str, shape: &'static Shape) -> Vec<Fields<'a>> {
-        let Some(node) = self.get(key) else { return Vec::new() };
-        match &node.value {
-            Value::List(items) => items.iter().filter_map(|item| Fields::open(self.file, shape, item)).collect(),
-            _ => {
-                self.mistyped(key, node, "a list", "begin each item with a dash: `- ...`");
-                Vec::new()
-            }
-        }
+    /// The maps in a list below a key. Nothing if some item has no usable form, or if there is no such key.
+    pub fn list(&self, key: &str, shape: &'static Shape) -> Option<Vec<Fields<'a>>> {
+        let node = self.get(key)?;
+        let Value::List(items) = &node.value else {
+            self.mistyped(key, node, "a list", "begin each item with a dash: `- ...`");
+            return None;
+        };
+        let read: Vec<_> = items.iter().filter_map(|item| Fields::open(self.file, shape, item)).collect();
+        (read.len() == items.len()).then_some(read)
     }
 }

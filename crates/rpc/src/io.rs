@@ -16,22 +16,27 @@ impl<T: AsyncRead + AsyncWrite + Send + Unpin + 'static> Io for T {}
 /// Room below which a new read buffer is made rather than the tail of the old one used.
 const LEAST_ROOM: usize = 2048;
 
-/// Bytes read and not yet taken as frames. Holds no memory while its connection is idle.
+/// Bytes that a read asks for until it is seen that more come at once.
+const FIRST_CHUNK: usize = 4 << 10;
+
+/// Bytes read and not yet taken as frames. Holds no memory while its connection is idle, and grows with what comes: a
+/// read that was filled to the brim makes the next one twice as large.
 #[derive(Debug)]
 pub struct ReadBuffer {
     bytes: BytesMut,
     chunk: usize,
+    largest: usize,
 }
 
 impl ReadBuffer {
-    /// A buffer that asks for `chunk` bytes a read.
-    pub fn new(chunk: usize) -> Self {
-        Self { bytes: BytesMut::new(), chunk }
+    /// A buffer that asks for at most `largest` bytes a read.
+    pub fn new(largest: usize) -> Self {
+        Self { bytes: BytesMut::new(), chunk: FIRST_CHUNK.min(largest), largest }
     }
 
-    /// Changes how many bytes a read asks for: the protocol is known now.
-    pub fn set_chunk(&mut self, chunk: usize) {
-        self.chunk = chunk;
+    /// Changes how many bytes a read asks for at most: the protocol is known now.
+    pub fn set_largest(&mut self, largest: usize) {
+        self.largest = largest;
     }
 
     /// What was read and not yet taken; frames are split off its front.
@@ -63,10 +68,14 @@ impl ReadBuffer {
         missing: usize,
     ) -> Poll<io::Result<usize>> {
         let room = self.bytes.capacity() - self.bytes.len();
-        if room < LEAST_ROOM || room < missing.min(self.chunk) {
-            self.bytes.reserve(missing.clamp(self.chunk, MOST_RESERVED));
+        if room < LEAST_ROOM || room < missing.min(MOST_RESERVED) {
+            self.bytes.reserve(missing.clamp(self.chunk, MOST_RESERVED.max(self.chunk)));
         }
-        poll_read_buf(Pin::new(io), cx, &mut self.bytes)
+        let read = poll_read_buf(Pin::new(io), cx, &mut self.bytes);
+        if self.bytes.len() == self.bytes.capacity() {
+            self.chunk = (self.chunk * 2).min(self.largest);
+        }
+        read
     }
 }
 

@@ -1,10 +1,9 @@
 //! `clients`: settings by prefix of the bound id.
 
 use super::listeners::MAX_FRAME;
-use super::names::{Placed, only};
 use super::services::{overlap, prefix_or_all};
 use super::{Fields, Shape};
-use crate::config::plan::{ClientPart, Rule};
+use crate::config::plan::{ClientPart, Namer, Rule};
 use crate::flow::choose::Balancer;
 use crate::flow::dispatch::{Accrual, Upstream};
 use muxgate_wire::name::Prefix;
@@ -49,13 +48,19 @@ const CLIENT: Shape = Shape {
 const BALANCER: Shape = Shape {
     what: "`loadBalancer`",
     keys: &["kind", "decayTimeMs"],
-    strangers: &[("maxEffort", "leave this out: endpoints are picked by their state"), ("enableProbation", "leave this out")],
+    strangers: &[
+        ("maxEffort", "leave this out: endpoints are picked by their state"),
+        ("enableProbation", "leave this out"),
+    ],
 };
 
 const ACCRUAL: Shape = Shape {
     what: "`failureAccrual`",
     keys: &["kind", "failures", "backoff"],
-    strangers: &[("successRate", "accrual counts failures in a row: `kind: io.l5d.consecutiveFailures` with `failures`")],
+    strangers: &[(
+        "successRate",
+        "accrual counts failures in a row: `kind: io.l5d.consecutiveFailures` with `failures`",
+    )],
 };
 
 const BACKOFF: Shape = Shape { what: "`backoff`", keys: &["kind", "ms", "minMs", "maxMs"], strangers: &[] };
@@ -67,11 +72,15 @@ const POOL: Shape = Shape {
 };
 
 /// The entries of `clients`.
-pub(super) fn clients(root: &Fields<'_>, namers: &[Placed]) -> Vec<Rule<ClientPart>> {
-    root.list("clients", &CLIENT).iter().filter_map(|fields| entry(fields, namers)).collect()
+pub(super) fn clients(root: &Fields<'_>, namers: Option<&[Namer]>) -> Vec<Rule<ClientPart>> {
+    root.list("clients", &CLIENT)
+        .unwrap_or_default()
+        .iter()
+        .filter_map(|fields| entry(fields, namers))
+        .collect()
 }
 
-fn entry(fields: &Fields<'_>, namers: &[Placed]) -> Option<Rule<ClientPart>> {
+fn entry(fields: &Fields<'_>, namers: Option<&[Namer]>) -> Option<Rule<ClientPart>> {
     let protocols =
         [("thriftmux", Upstream::ThriftMux), ("framed", Upstream::Framed), ("ttwitter", Upstream::TTwitter)];
     let mut part = ClientPart {
@@ -81,7 +90,9 @@ fn entry(fields: &Fields<'_>, namers: &[Placed]) -> Option<Rule<ClientPart>> {
         attempt: fields.millis_or_none("requestAttemptTimeoutMs"),
         connect: fields.millis("connectTimeoutMs"),
         declared_fails: fields.choice("declaredExceptions", &[("success", false), ("failure", true)]),
-        max_frame: fields.count("maxFrameBytes", MIN_FRAME..=MAX_FRAME, "no reply could come in").map(|n| n as usize),
+        max_frame: fields
+            .count("maxFrameBytes", MIN_FRAME..=MAX_FRAME, "no reply could come in")
+            .map(|n| n as usize),
         ..ClientPart::default()
     };
     if let Some(pool) = fields.section("hostConnectionPool", &POOL) {
@@ -95,7 +106,9 @@ fn entry(fields: &Fields<'_>, namers: &[Placed]) -> Option<Rule<ClientPart>> {
         }
     }
     let prefix = prefix_or_all(fields)?;
-    check_reach(fields, &prefix, namers);
+    if let Some(namers) = namers {
+        check_reach(fields, &prefix, namers);
+    }
     Some(Rule { prefix, part })
 }
 
@@ -116,7 +129,7 @@ fn accrual(fields: &Fields<'_>) -> Option<Option<Accrual>> {
     fields.missing("kind", "there are io.l5d.consecutiveFailures and none");
     let on = fields.choice("kind", &[("io.l5d.consecutiveFailures", true), ("none", false)])?;
     if !on {
-        only(fields, &["failures", "backoff"], "none");
+        fields.stray(&["failures", "backoff"], "none");
         return Some(None);
     }
     let mut accrual = Accrual::default();
@@ -133,33 +146,41 @@ fn accrual(fields: &Fields<'_>) -> Option<Option<Accrual>> {
 fn backoff(fields: &Fields<'_>, accrual: &mut Accrual) -> Option<()> {
     fields.missing("kind", "there are jittered and constant");
     if fields.choice("kind", &[("jittered", false), ("constant", true)])? {
-        only(fields, &["minMs", "maxMs"], "constant");
+        fields.stray(&["minMs", "maxMs"], "constant");
         fields.missing("ms", "for example `ms: 5000`");
         accrual.min_backoff = fields.millis("ms")?;
         accrual.max_backoff = accrual.min_backoff;
         return Some(());
     }
-    only(fields, &["ms"], "jittered");
+    fields.stray(&["ms"], "jittered");
     accrual.min_backoff = fields.millis("minMs").unwrap_or(accrual.min_backoff);
     accrual.max_backoff = fields.millis("maxMs").unwrap_or(accrual.max_backoff);
     if accrual.min_backoff > accrual.max_backoff {
         let (min, max) = (accrual.min_backoff.as_millis(), accrual.max_backoff.as_millis());
         let key = if fields.get("minMs").is_some() { "minMs" } else { "maxMs" };
-        fields.wrong(key, format!("minMs ({min}) is above maxMs ({max})"), "the first backoff cannot be the longest");
+        fields.wrong(
+            key,
+            format!("minMs ({min}) is above maxMs ({max})"),
+            "the first backoff cannot be the longest",
+        );
     }
     Some(())
 }
 
 /// A prefix that no bound id can have would never match, silently.
-fn check_reach(fields: &Fields<'_>, prefix: &Prefix, namers: &[Placed]) {
+fn check_reach(fields: &Fields<'_>, prefix: &Prefix, namers: &[Namer]) {
     let first = prefix.as_str().split('/').nth(1).unwrap_or_default();
     match first {
         "" | "*" | "$" => {}
         "#" => {
-            let mut known = namers.iter().map(|placed| format!("/#{}", placed.namer.prefix.as_str()));
+            let mut known = namers.iter().map(|namer| format!("/#{}", namer.prefix.as_str()));
             if !known.clone().any(|id| overlap(prefix, &id)) {
                 let list = known.by_ref().collect::<Vec<_>>().join(", ");
-                let help = if list.is_empty() { "there are no namers".into() } else { format!("the namers are {list}") };
+                let help = if list.is_empty() {
+                    "there are no namers".into()
+                } else {
+                    format!("the namers are {list}")
+                };
                 fields.wrong("prefix", format!("no namer gives ids below {}", prefix.as_str()), help);
             }
         }

@@ -51,8 +51,8 @@ const LISTENER: Shape = Shape {
 /// The listeners, if none has a mistake that leaves nothing to build.
 pub(super) fn listeners(root: &Fields<'_>, admin: Option<&Admin>) -> Option<Vec<Listener>> {
     root.missing("listeners", "for example `listeners: [{port: 4114}]`");
-    let all = root.list("listeners", &LISTENER);
-    if all.is_empty() && root.get("listeners").is_some() {
+    let all = root.list("listeners", &LISTENER)?;
+    if all.is_empty() {
         root.wrong("listeners", "there is no listener", "for example `- port: 4114`");
     }
     let mut found: Vec<Listener> = Vec::new();
@@ -78,7 +78,11 @@ fn listener(fields: &Fields<'_>) -> Option<Listener> {
     let default = path_or(fields, "dst", &format!("/{name}"));
     let method_in_dst = fields.flag("thriftMethodInDst").unwrap_or(false);
     port?;
-    Some(Listener { accept, address: address::Params { prefix: prefix?, default: default?, method_in_dst }, admit })
+    Some(Listener {
+        accept,
+        address: address::Params { prefix: prefix?, default: default?, method_in_dst },
+        admit,
+    })
 }
 
 fn path_or(fields: &Fields<'_>, key: &str, default: &str) -> Option<Path> {
@@ -102,7 +106,7 @@ fn name(fields: &Fields<'_>) -> Option<String> {
 fn accept(fields: &Fields<'_>, name: &str, address: SocketAddr) -> accept::Params {
     let mut params = accept::Params::new(name, address);
     let zero = "nothing could come in; leave the key out for the default";
-    let mut count = |key: &str, bounds, value: &mut usize| {
+    let count = |key: &str, bounds, value: &mut usize| {
         if let Some(said) = fields.count(key, bounds, zero) {
             *value = said as usize;
         }

@@ -20,7 +20,10 @@ const ROOT: Shape = Shape {
     strangers: &[
         ("servers", "servers are called `listeners` here"),
         ("server", "servers are called `listeners` here"),
-        ("routers", "there is one router: `dtab`, `listeners`, `services` and `clients` stand at the top of the file"),
+        (
+            "routers",
+            "there is one router: `dtab`, `listeners`, `services` and `clients` stand at the top of the file",
+        ),
         ("service", "write `services`, a list of settings by `prefix` of the name"),
         ("client", "write `clients`, a list of settings by `prefix` of the bound id"),
         ("zipkin", "write it as an item of `telemetry`: `- kind: io.l5d.zipkin`"),
@@ -41,16 +44,7 @@ pub(super) fn read(name: &str, text: &str) -> Result<Plan, Report> {
         Node::read(text, &file.problems)
     };
     let plan = root.as_ref().and_then(|root| plan(name, &file, root));
-    match (plan, file.problems.into_report(name, text)) {
-        (Some(plan), None) => Ok(plan),
-        (_, Some(report)) => Err(report),
-        // Nothing was built and nothing was noted: a reader forgot to say why.
-        (None, None) => {
-            let problems = Problems::default();
-            problems.add(0..0, "this file cannot be used", "");
-            problems.into_report(name, text).map_or_else(|| unreachable!("one problem was added"), Err)
-        }
-    }
+    file.problems.finish(name, text, plan)
 }
 
 fn plan(name: &str, file: &File<'_>, root: &Node) -> Option<Plan> {
@@ -58,10 +52,10 @@ fn plan(name: &str, file: &File<'_>, root: &Node) -> Option<Plan> {
     let (admin, grace) = observe::admin(&fields);
     let (zipkin, recent_traces) = observe::telemetry(&fields);
     let namers = names::namers(&fields);
-    let dtab = names::dtab(&fields, &namers);
+    let dtab = names::dtab(&fields, namers.as_deref());
     let listeners = listeners::listeners(&fields, admin.as_ref());
     let services = services::services(&fields, &listeners);
-    let clients = clients::clients(&fields, &namers);
+    let clients = clients::clients(&fields, namers.as_deref());
     let threads = fields.count("threads", 1..=MAX_THREADS, "leave the key out for half of the cores");
     Some(Plan {
         name: name.into(),
@@ -71,7 +65,7 @@ fn plan(name: &str, file: &File<'_>, root: &Node) -> Option<Plan> {
         grace,
         zipkin,
         recent_traces,
-        namers: namers.into_iter().map(|namer| namer.namer).collect(),
+        namers: namers?,
         dtab: dtab?,
         listeners: listeners?,
         services,

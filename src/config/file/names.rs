@@ -1,6 +1,5 @@
 //! `namers` and `dtab`.
 
-use super::observe::stray;
 use super::{Fields, Shape};
 use crate::config::plan::{Discovery, Namer};
 use muxgate_wire::name::{Dtab, NameError, Path, What};
@@ -8,49 +7,53 @@ use muxgate_wire::name::{Dtab, NameError, Path, What};
 const NAMER: Shape = Shape {
     what: "a namer",
     keys: &["kind", "prefix", "rootDir"],
-    strangers: &[("transformers", "addresses are used as the namer gives them"), ("root", "did you mean `rootDir`?")],
+    strangers: &[
+        ("transformers", "addresses are used as the namer gives them"),
+        ("root", "did you mean `rootDir`?"),
+    ],
 };
 
-/// A namer of the file.
-pub(super) struct Placed {
-    pub namer: Namer,
-}
-
-/// The namers. One that has mistakes is left out.
-pub(super) fn namers(root: &Fields<'_>) -> Vec<Placed> {
-    let mut found: Vec<Placed> = Vec::new();
-    for fields in root.list("namers", &NAMER) {
-        fields.missing("kind", "for example `kind: io.l5d.fs`");
-        fields.missing("rootDir", "the folder in which each file is a service: `rootDir: disco`");
-        let kind = fields.choice("kind", &[("io.l5d.fs", ())]);
-        let folder = fields.word("rootDir");
-        let prefix = match fields.get("prefix") {
-            None => Path::parse("/io.l5d.fs").ok(),
-            Some(_) => fields.path("prefix"),
-        };
-        if let Some(prefix) = &prefix {
-            check_prefix(&fields, prefix, &found);
-        }
-        let (Some(()), Some(folder), Some(prefix)) = (kind, folder, prefix) else { continue };
-        found.push(Placed { namer: Namer { prefix, discovery: Discovery::Fs { root: folder.into() } } });
+/// The namers; nothing if one of them has a mistake, so that nobody complains about names that it would have had.
+pub(super) fn namers(root: &Fields<'_>) -> Option<Vec<Namer>> {
+    if root.get("namers").is_none() {
+        return Some(Vec::new());
     }
-    found
+    let all = root.list("namers", &NAMER)?;
+    let mut found: Vec<Namer> = Vec::new();
+    for fields in &all {
+        found.extend(namer(fields, &found));
+    }
+    (found.len() == all.len()).then_some(found)
 }
 
-fn check_prefix(fields: &Fields<'_>, prefix: &Path, found: &[Placed]) {
+fn namer(fields: &Fields<'_>, found: &[Namer]) -> Option<Namer> {
+    fields.missing("kind", "for example `kind: io.l5d.fs`");
+    fields.choice("kind", &[("io.l5d.fs", ())])?;
+    fields.missing("rootDir", "the folder in which each file is a service: `rootDir: disco`");
+    let folder = fields.word("rootDir");
+    let prefix = match fields.get("prefix") {
+        None => Path::parse("/io.l5d.fs").ok(),
+        Some(_) => fields.path("prefix"),
+    }?;
+    check_prefix(fields, &prefix, found);
+    Some(Namer { prefix, discovery: Discovery::Fs { root: folder?.into() } })
+}
+
+fn check_prefix(fields: &Fields<'_>, prefix: &Path, found: &[Namer]) {
     if prefix.elements().next() == Some("#") {
         let without = prefix.skip(1);
         let help = format!("leave `/#` out here: `prefix: {}`", without.as_str());
         fields.wrong("prefix", "the prefix of a namer stands behind `/#`", help);
-    } else if found.iter().any(|other| other.namer.prefix == *prefix) {
+    } else if found.iter().any(|other| other.prefix == *prefix) {
         let key = if fields.get("prefix").is_some() { "prefix" } else { "kind" };
-        let help = "give each namer a `prefix` of its own, for example `prefix: /other`, and use it as /#/other";
+        let help =
+            "give each namer a `prefix` of its own, for example `prefix: /other`, and use it as /#/other";
         fields.wrong(key, format!("two namers have the prefix {}", prefix.as_str()), help);
     }
 }
 
 /// The base table.
-pub(super) fn dtab(root: &Fields<'_>, namers: &[Placed]) -> Option<Dtab> {
+pub(super) fn dtab(root: &Fields<'_>, namers: Option<&[Namer]>) -> Option<Dtab> {
     root.missing("dtab", "without it no name leads anywhere; for example `dtab: /svc => /#/io.l5d.fs`");
     let text = root.text("dtab")?;
     let dtab = match Dtab::parse(text) {
@@ -60,7 +63,9 @@ pub(super) fn dtab(root: &Fields<'_>, namers: &[Placed]) -> Option<Dtab> {
             return None;
         }
     };
-    check_leaves(root, text, &dtab, namers);
+    if let Some(namers) = namers {
+        check_leaves(root, text, &dtab, namers);
+    }
     Some(dtab)
 }
 
@@ -70,16 +75,22 @@ fn advice(text: &str, error: &NameError) -> &'static str {
     let before = text.get(..error.at).unwrap_or_default().trim_end();
     match rest.chars().next() {
         Some(',') => "entries are separated by `;`",
-        Some('-' | '=') if rest.starts_with("->") || rest.starts_with("= >") => "prefix and destination are joined by `=>`",
-        Some('=') if before.contains("=>") && !before.ends_with("=>") => "an entry ends with `;`: is one missing before this?",
+        Some('-' | '=') if rest.starts_with("->") || rest.starts_with("= >") => {
+            "prefix and destination are joined by `=>`"
+        }
+        Some('=') if before.contains("=>") && !before.ends_with("=>") => {
+            "an entry ends with `;`: is one missing before this?"
+        }
         Some('/') if before.contains("=>") => "an entry ends with `;`: is one missing before this?",
-        Some('*') if error.what != What::Wildcard => "`*` stands for one element, and only on the left of `=>`",
+        Some('*') if error.what != What::Wildcard => {
+            "`*` stands for one element, and only on the left of `=>`"
+        }
         _ => "an entry is `/prefix => /destination ;`, with `|` for fallback and `&` for weighted shares",
     }
 }
 
 /// A name below `/#` that no namer has is negative for ever: refused, unless the table rewrites it.
-fn check_leaves(root: &Fields<'_>, text: &str, dtab: &Dtab, namers: &[Placed]) {
+fn check_leaves(root: &Fields<'_>, text: &str, dtab: &Dtab, namers: &[Namer]) {
     let mut from = 0;
     for dentry in dtab.entries() {
         for leaf in dentry.dst.leaves() {
@@ -87,25 +98,23 @@ fn check_leaves(root: &Fields<'_>, text: &str, dtab: &Dtab, namers: &[Placed]) {
             let first = (elements.next(), elements.next());
             let (Some("#"), Some(_)) = first else { continue };
             let rest = leaf.skip(1);
-            let known = namers.iter().map(|placed| &placed.namer.prefix);
+            let known = namers.iter().map(|namer| &namer.prefix);
             let fits = known.clone().any(|prefix| rest.starts_with(prefix) || prefix.starts_with(&rest));
             let rewritten = dtab.entries().iter().any(|entry| entry.prefix.matches(leaf));
             if fits || rewritten {
                 continue;
             }
-            let at = text.get(from..).and_then(|tail| tail.find(leaf.as_str())).map_or(0, |found| from + found);
+            let at =
+                text.get(from..).and_then(|tail| tail.find(leaf.as_str())).map_or(0, |found| from + found);
             from = at;
             let list = known.map(|prefix| format!("/#{}", prefix.as_str())).collect::<Vec<_>>().join(", ");
             let help = match list.is_empty() {
-                true => "there are no namers; add one: `namers: [{kind: io.l5d.fs, rootDir: disco}]`".to_string(),
+                true => {
+                    "there are no namers; add one: `namers: [{kind: io.l5d.fs, rootDir: disco}]`".to_string()
+                }
                 false => format!("the namers of this file are {list}"),
             };
             root.in_text("dtab", text, at, format!("dtab: no namer has {}", leaf.as_str()), help);
         }
     }
-}
-
-/// Notes keys that the kind of a map does not have.
-pub(super) fn only(fields: &Fields<'_>, keys: &[&str], kind: &str) {
-    stray(fields, keys, kind);
 }

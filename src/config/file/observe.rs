@@ -51,7 +51,9 @@ pub(super) fn admin(root: &Fields<'_>) -> (Option<Admin>, Duration) {
     if root.is_none("admin") {
         return (None, GRACE);
     }
-    let Some(fields) = root.section("admin", &ADMIN) else { return (Some(Admin { address: default }), GRACE) };
+    let Some(fields) = root.section("admin", &ADMIN) else {
+        return (Some(Admin { address: default }), GRACE);
+    };
     let grace = fields.millis("shutdownGraceMs").unwrap_or(GRACE);
     let port = fields.count("port", 0..=u16::MAX.into(), "").map_or(ADMIN_PORT, |port| port as u16);
     (Some(Admin { address: SocketAddr::new(ip(&fields), port) }), grace)
@@ -72,7 +74,7 @@ pub(super) fn ip(fields: &Fields<'_>) -> IpAddr {
 pub(super) fn telemetry(root: &Fields<'_>) -> (Option<Zipkin>, usize) {
     let (mut target, mut recent) = (None, RECENT_TRACES);
     let mut seen = Vec::new();
-    for fields in root.list("telemetry", &TELEMETER) {
+    for fields in root.list("telemetry", &TELEMETER).unwrap_or_default() {
         fields.missing("kind", "for example `kind: io.l5d.zipkin`");
         let kinds = [("io.l5d.zipkin", Kind::Zipkin), ("io.l5d.recentRequests", Kind::Recent)];
         let Some(kind) = fields.choice("kind", &kinds) else { continue };
@@ -83,8 +85,9 @@ pub(super) fn telemetry(root: &Fields<'_>) -> (Option<Zipkin>, usize) {
         match kind {
             Kind::Zipkin => target = zipkin(&fields),
             Kind::Recent => {
-                stray(&fields, &["url", "sampleRate", "serviceName"], "io.l5d.recentRequests");
-                let capacity = fields.count("capacity", 1..=MAX_RECENT_TRACES, "leave the item out for the default");
+                fields.stray(&["url", "sampleRate", "serviceName"], "io.l5d.recentRequests");
+                let capacity =
+                    fields.count("capacity", 1..=MAX_RECENT_TRACES, "leave the item out for the default");
                 recent = capacity.map_or(RECENT_TRACES, |capacity| capacity as usize);
             }
         }
@@ -92,15 +95,8 @@ pub(super) fn telemetry(root: &Fields<'_>) -> (Option<Zipkin>, usize) {
     (target, recent)
 }
 
-/// Notes the keys that another kind has and this one has not.
-pub(super) fn stray(fields: &Fields<'_>, keys: &[&str], kind: &str) {
-    for key in keys.iter().filter(|key| fields.get(key).is_some()) {
-        fields.wrong(key, format!("kind `{kind}` has no `{key}`"), "leave the key out, or change the kind");
-    }
-}
-
 fn zipkin(fields: &Fields<'_>) -> Option<Zipkin> {
-    stray(fields, &["capacity"], "io.l5d.zipkin");
+    fields.stray(&["capacity"], "io.l5d.zipkin");
     fields.missing("url", "where Zipkin is: `url: http://127.0.0.1:9411`");
     let sample_rate = fields.ratio("sampleRate", 0.0..=1.0, "1.0 traces every call, 0.01 one of a hundred");
     let url = url(fields, fields.word("url")?)?;
@@ -123,11 +119,19 @@ fn url(fields: &Fields<'_>, text: &str) -> Option<http::Uri> {
         }
         Some("http") => Some(uri),
         Some("https") => {
-            fields.wrong("url", "spans are not sent over TLS", "use an http:// address, such as that of a local collector");
+            fields.wrong(
+                "url",
+                "spans are not sent over TLS",
+                "use an http:// address, such as that of a local collector",
+            );
             None
         }
         _ => {
-            fields.wrong("url", format!("`{text}` does not begin with http://"), format!("write http://{text}"));
+            fields.wrong(
+                "url",
+                format!("`{text}` does not begin with http://"),
+                format!("write http://{text}"),
+            );
             None
         }
     }

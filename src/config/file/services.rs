@@ -29,7 +29,10 @@ const SERVICE: Shape = Shape {
 const RETRIES: Shape = Shape {
     what: "`retries`",
     keys: &["budget"],
-    strangers: &[("backoff", "only calls that were never begun are tried again, at once and elsewhere: leave this out")],
+    strangers: &[(
+        "backoff",
+        "only calls that were never begun are tried again, at once and elsewhere: leave this out",
+    )],
 };
 
 const BUDGET: Shape =
@@ -37,7 +40,7 @@ const BUDGET: Shape =
 
 /// The entries of `services`.
 pub(super) fn services(root: &Fields<'_>, listeners: &Option<Vec<Listener>>) -> Vec<Rule<ServicePart>> {
-    let entries = root.list("services", &SERVICE);
+    let entries = root.list("services", &SERVICE).unwrap_or_default();
     entries.iter().filter_map(|fields| entry(fields, listeners.as_deref().unwrap_or_default())).collect()
 }
 
@@ -47,11 +50,15 @@ fn entry(fields: &Fields<'_>, listeners: &[Listener]) -> Option<Rule<ServicePart
         binding: fields.millis("bindingTimeoutMs"),
         ..ServicePart::default()
     };
-    if let Some(budget) = fields.section("retries", &RETRIES).and_then(|retries| retries.section("budget", &BUDGET)) {
+    if let Some(budget) =
+        fields.section("retries", &RETRIES).and_then(|retries| retries.section("budget", &BUDGET))
+    {
         let help = "it is a share: 0.2 lets one call in five be tried again";
         part.percent = budget.ratio("percentCanRetry", 0.0..=MAX_PERCENT, help);
         part.min_per_sec = budget.count("minRetriesPerSec", 0..=MAX_PER_SEC, "").map(|count| count as u32);
-        part.ttl = budget.count("ttlSecs", 1..=MAX_TTL, "the budget needs a window to count in").map(Duration::from_secs);
+        part.ttl = budget
+            .count("ttlSecs", 1..=MAX_TTL, "the budget needs a window to count in")
+            .map(Duration::from_secs);
     }
     let prefix = prefix_or_all(fields)?;
     check_reach(fields, &prefix, listeners);
@@ -81,8 +88,13 @@ fn check_reach(fields: &Fields<'_>, prefix: &Prefix, listeners: &[Listener]) {
     }
     let message = format!("no name begins with {}", prefix.as_str());
     let help = match prefix.as_str() {
-        id if id.starts_with("/#") || id.starts_with("/$") => "settings by bound id belong into `clients`".to_string(),
-        name => format!("names of calls begin with the listener's `dstPrefix`: {}{name}", names.next().unwrap_or_default()),
+        id if id.starts_with("/#") || id.starts_with("/$") => {
+            "settings by bound id belong into `clients`".to_string()
+        }
+        name => format!(
+            "names of calls begin with the listener's `dstPrefix`: {}{name}",
+            names.next().unwrap_or_default()
+        ),
     };
     fields.wrong("prefix", message, help);
 }

@@ -15,7 +15,7 @@ use std::task::Poll;
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
-/// Bytes asked for by the first read.
+/// Bytes asked for by a read, at most, until the protocol is known.
 const FIRST_READ: usize = 4 << 10;
 
 /// What all connections of a listener share.

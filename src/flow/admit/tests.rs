@@ -36,7 +36,7 @@ async fn clocks_that_are_wrong_do_not_stop_all_traffic() {
         let mut call = request(true);
         served += usize::from(admit.check_deadline(&mut call).is_ok());
     }
-    assert_eq!(served, 2000 - 1000 - 250);
+    assert_eq!(served, 2000 - 1000 - 400);
 }
 
 #[tokio::test(start_paused = true)]

@@ -186,7 +186,7 @@ impl<T: Io, S: Serve> Socket<T, S> {
         params: &ServerParams,
         events: Arc<dyn Events>,
     ) -> Self {
-        read.set_chunk(READ_CHUNK);
+        read.set_largest(READ_CHUNK);
         Self {
             io,
             read,

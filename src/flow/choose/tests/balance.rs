@@ -152,6 +152,19 @@ async fn the_less_loaded_of_two_is_taken() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn two_unequal_endpoints_are_always_compared() {
+    for loaded in 0..2 {
+        let table = table(&Balancer::LeastLoaded, &[1.0, 3.0]);
+        table.nodes[loaded].does(Mode::Hang);
+        let members = table.balance.members();
+        let mut slow = request();
+        let mut held = Box::pin(members[loaded].0.call(&mut slow));
+        assert!(futures_util::poll!(&mut held).is_pending());
+        assert_eq!(table.shares(1_000, &[])[loaded], 0.0);
+    }
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_slow_endpoint_gets_less_by_latency_and_recovers() {
     let table = table(&EWMA, &[1.0; 3]);
     table.nodes.iter().for_each(|node| node.takes(Duration::from_millis(2)));
@@ -188,6 +201,7 @@ async fn an_endpoint_without_history_gets_one_call_until_it_answers() {
     let mut first = Box::pin(fresh.call(&mut slow));
     assert!(futures_util::poll!(&mut first).is_pending());
     for _ in 0..1_000 {
+        assert_eq!(table.balance.pick(&[]).unwrap().addr(), addr(1));
         table.call().await;
     }
     assert_eq!(table.nodes[0].calls(), 1);

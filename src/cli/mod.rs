@@ -1,0 +1,150 @@
+//! The command line: what can be asked for, and who does it.
+
+mod check;
+mod flags;
+mod logs;
+mod play;
+
+#[cfg(test)]
+mod tests;
+
+use crate::app;
+use crate::config::{self, Plan};
+use clap::{Args, Parser, Subcommand};
+use std::future::Future;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+/// A Thrift and Mux RPC gateway.
+///
+/// It takes Thrift (framed, TTwitter) and ThriftMux calls, works out from each call's name and a dtab which service is
+/// meant, and passes the call on over the protocol that the service speaks.
+#[derive(Debug, Parser)]
+#[command(name = "muxgate", version, after_help = EXIT_CODES, arg_required_else_help = true)]
+pub struct Cli {
+    /// How log lines look. They go to stderr; the level is set by MUXGATE_LOG or RUST_LOG, as in `info,muxgate=debug`
+    #[arg(long, global = true, value_enum, value_name = "FORMAT", default_value = "text")]
+    log_format: logs::Format,
+    #[command(subcommand)]
+    command: Command,
+}
+
+const EXIT_CODES: &str = "Exit codes: 0 all went well; 1 the configuration is wrong, or something failed while running; \
+                          2 the command line is wrong.";
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Start the gateway, from a file or from flags
+    #[command(after_help = RUN_EXAMPLES, arg_required_else_help = true)]
+    Run(RunArgs),
+    /// Read a configuration and say what it means, or what is wrong with it
+    Check {
+        /// The file; `-` reads standard input
+        file: PathBuf,
+    },
+    /// Start the gateway, three demo services and a steady load, all in this process
+    Demo(play::DemoArgs),
+    /// Only the demo services, for the demo across containers
+    #[command(hide = true)]
+    DemoServices(play::ServicesArgs),
+    /// Only the load of the demo
+    #[command(hide = true)]
+    DemoLoad(play::LoadArgs),
+}
+
+const RUN_EXAMPLES: &str = "Examples:
+  muxgate run gate.yaml
+  muxgate run --listen 127.0.0.1:4114 --dtab '/svc => /$/inet/127.0.0.1/9000' --upstream framed
+  muxgate run --listen 127.0.0.1:4114 --dtab '/svc => /#/io.l5d.fs' --fs disco --print-config > gate.yaml
+
+It runs until SIGTERM or SIGINT, then finishes the calls it has taken (`admin.shutdownGraceMs`) and ends.";
+
+#[derive(Debug, Args)]
+struct RunArgs {
+    /// The configuration; `-` reads standard input
+    #[arg(conflicts_with_all = ["listen", "dtab", "fs", "upstream", "admin", "zipkin"], required_unless_present = "listen")]
+    file: Option<PathBuf>,
+    #[command(flatten)]
+    flags: flags::Flags,
+    /// Print the configuration that the flags stand for, and do not start
+    #[arg(long)]
+    print_config: bool,
+}
+
+/// How a command ends that does not end well: by then it has said why.
+struct Failed;
+
+/// Does what was asked for.
+pub fn run(cli: Cli) -> ExitCode {
+    let default = match cli.command {
+        // The screen belongs to the rates.
+        Command::Demo(_) | Command::DemoLoad(_) => "warn",
+        _ => "info",
+    };
+    let done = logs::start(cli.log_format, default).and_then(|()| match cli.command {
+        Command::Run(args) => serve(args),
+        Command::Check { file } => check(&file),
+        Command::Demo(args) => play::demo(args),
+        Command::DemoServices(args) => play::services(args),
+        Command::DemoLoad(args) => play::load(args),
+    });
+    match done {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(Failed) => ExitCode::FAILURE,
+    }
+}
+
+fn serve(args: RunArgs) -> Result<(), Failed> {
+    let (name, text) = match &args.file {
+        Some(file) => read(file)?,
+        None => ("<flags>".to_string(), args.flags.file()),
+    };
+    if args.print_config {
+        print!("{text}");
+    }
+    let plan = config::parse(&name, &text).map_err(failed)?;
+    if args.print_config {
+        return Ok(());
+    }
+    on_runtime(plan.threads(), async move { app::run(plan).await.map_err(failed) })
+}
+
+fn check(file: &Path) -> Result<(), Failed> {
+    let (name, text) = read(file)?;
+    let plan: Plan = config::parse(&name, &text).map_err(failed)?;
+    print!("{}", check::summary(&plan));
+    Ok(())
+}
+
+/// A file's name in messages, and its text.
+fn read(file: &Path) -> Result<(String, String), Failed> {
+    if file == Path::new("-") {
+        let text = std::io::read_to_string(std::io::stdin().lock());
+        return text
+            .map(|text| ("<stdin>".to_string(), text))
+            .map_err(|error| failed(format!("stdin: {error}")));
+    }
+    let name = file.display().to_string();
+    match std::fs::read_to_string(file) {
+        Ok(text) => Ok((name, text)),
+        Err(error) => Err(failed(format!("cannot read {name}: {error}"))),
+    }
+}
+
+/// Says why a command failed.
+fn failed(why: impl std::fmt::Display) -> Failed {
+    let text = why.to_string();
+    // Reports of the configuration say `error:` themselves, once for each mistake.
+    let lead = if text.starts_with("error: ") { "" } else { "error: " };
+    eprintln!("{lead}{}", text.trim_end());
+    Failed
+}
+
+fn on_runtime(threads: usize, work: impl Future<Output = Result<(), Failed>>) -> Result<(), Failed> {
+    // One thread alone needs no queues between workers: that is the cheapest way to serve a call.
+    let runtime = match threads {
+        1 => tokio::runtime::Builder::new_current_thread().enable_all().build(),
+        _ => tokio::runtime::Builder::new_multi_thread().worker_threads(threads).enable_all().build(),
+    };
+    runtime.map_err(|error| failed(format!("cannot start the runtime: {error}")))?.block_on(work)
+}

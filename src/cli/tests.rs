@@ -1,0 +1,87 @@
+use super::*;
+use clap::CommandFactory;
+
+fn flags(args: &[&str]) -> Result<flags::Flags, String> {
+    let args = ["muxgate", "run"].into_iter().chain(args.iter().copied());
+    match Cli::try_parse_from(args).map_err(|error| error.to_string())?.command {
+        Command::Run(args) => Ok(args.flags),
+        other => Err(format!("{other:?}")),
+    }
+}
+
+#[test]
+fn the_command_line_is_consistent() {
+    Cli::command().debug_assert();
+}
+
+#[test]
+fn flags_are_the_file_that_is_printed() {
+    let few = ["--listen", "127.0.0.1:4114", "--dtab", "/svc => /$/inet/127.0.0.1/9000"];
+    let many = [
+        "--listen",
+        "[::1]:0",
+        "--dtab",
+        "  /host => /#/io.l5d.fs ;\n\n /svc => /host | /host/fallback # why\n",
+        "--fs",
+        "a \"folder\": #1",
+        "--upstream",
+        "framed",
+        "--admin",
+        "none",
+        "--zipkin",
+        "http://127.0.0.1:9411",
+    ];
+    for args in [&few[..], &many[..]] {
+        let text = flags(args).map(|flags| flags.file());
+        let text = text.as_deref().unwrap_or_else(|error| error);
+        let said = config::parse("<flags>", text)
+            .map_or_else(|report| report.to_string(), |plan| check::summary(&plan));
+        assert!(said.starts_with("<flags>: ok\n  listens on "), "{text}\n{said}");
+    }
+}
+
+#[test]
+fn flags_say_what_they_say() -> Result<(), String> {
+    let args = [
+        "--listen",
+        "127.0.0.1:4114",
+        "--dtab",
+        "/svc => /#/io.l5d.fs",
+        "--fs",
+        "disco",
+        "--upstream",
+        "ttwitter",
+    ];
+    let plan = config::parse("<flags>", &flags(&args)?.file()).map_err(|report| report.to_string())?;
+    let same = config::parse(
+        "<flags>",
+        "namers: [{kind: io.l5d.fs, rootDir: disco}]\ndtab: /svc => /#/io.l5d.fs\nlisteners: [{port: 4114}]\nclients: [{protocol: ttwitter}]\n",
+    );
+    let same = same.map_err(|report| report.to_string())?;
+    assert_eq!(check::summary(&plan), check::summary(&same));
+    let id = muxgate_wire::name::Path::parse("/#/io.l5d.fs/users").map_err(|error| error.to_string())?;
+    assert_eq!(plan.client(&id), same.client(&id));
+    assert_eq!(plan.listeners(), same.listeners());
+    Ok(())
+}
+
+#[test]
+fn a_dtab_with_odd_characters_is_refused_in_its_own_words() -> Result<(), String> {
+    let text = flags(&["--listen", "127.0.0.1:1", "--dtab", "/svc => \u{1}"])?.file();
+    let said = config::parse("<flags>", &text).map_or_else(|report| report.to_string(), |_| String::new());
+    assert!(said.contains("dtab: expected a path"), "{said}");
+    Ok(())
+}
+
+#[test]
+fn wrong_flags_are_refused() {
+    for args in [
+        &["gate.yaml", "--listen", "127.0.0.1:1", "--dtab", ""][..],
+        &["--listen", "127.0.0.1:1"],
+        &["--listen", "localhost", "--dtab", ""],
+        &["--listen", "127.0.0.1:1", "--dtab", "", "--upstream", "http"],
+        &[],
+    ] {
+        assert!(flags(args).is_err(), "{args:?}");
+    }
+}

@@ -1,0 +1,172 @@
+//! What good files mean.
+
+use crate::config::plan::{Discovery, Plan};
+use crate::config::{Report, parse};
+use crate::flow::choose::Balancer;
+use crate::flow::dispatch::{Accrual, Upstream};
+use crate::flow::{admit, bind, choose, dispatch};
+use muxgate_wire::name::{NameError, Path};
+use std::time::Duration;
+
+/// Why a test cannot go on: one of the texts in it is wrong.
+#[derive(Debug)]
+struct Bad(#[expect(dead_code, reason = "shown when a test fails")] String);
+
+impl From<Report> for Bad {
+    fn from(report: Report) -> Self {
+        Self(report.to_string())
+    }
+}
+
+impl From<NameError> for Bad {
+    fn from(error: NameError) -> Self {
+        Self(error.to_string())
+    }
+}
+
+const SMALLEST: &str = "
+namers:
+- kind: io.l5d.fs
+  rootDir: disco
+dtab: |
+  /svc => /#/io.l5d.fs ;
+listeners:
+- port: 4114
+  dst: /users
+";
+
+fn client(plan: &Plan, id: &str) -> Result<(choose::Params, dispatch::Params), Bad> {
+    Ok(plan.client(&Path::parse(id)?))
+}
+
+#[test]
+fn the_smallest_file_has_the_documented_defaults() -> Result<(), Bad> {
+    let plan = parse("gate.yaml", SMALLEST)?;
+    assert_eq!(plan.text(), SMALLEST);
+    assert_eq!(plan.admin().map(|admin| admin.address.to_string()).as_deref(), Some("127.0.0.1:9990"));
+    assert_eq!(plan.grace(), Duration::from_secs(10));
+    assert!(plan.threads() >= 1);
+    assert!(plan.zipkin().is_none());
+    assert_eq!(plan.dtab().to_string(), "/svc=>/#/io.l5d.fs");
+    let [namer] = plan.namers() else { return Err(Bad("one namer".into())) };
+    assert_eq!(namer.prefix.as_str(), "/io.l5d.fs");
+    assert_eq!(namer.discovery, Discovery::Fs { root: "disco".into() });
+    let [listener] = plan.listeners() else { return Err(Bad("one listener".into())) };
+    assert_eq!(listener.accept.name, "thrift-4114");
+    assert_eq!(listener.accept.address.to_string(), "127.0.0.1:4114");
+    assert_eq!((listener.address.prefix.as_str(), listener.address.default.as_str()), ("/svc", "/users"));
+    assert_eq!(listener.admit, admit::Params::default());
+    assert_eq!(plan.service(&Path::parse("/svc/users")?), bind::Params::default());
+    assert_eq!(client(&plan, "/#/io.l5d.fs/users")?, Default::default());
+    Ok(())
+}
+
+#[test]
+fn later_entries_win_key_by_key() -> Result<(), Bad> {
+    let rules = "
+services:
+- totalTimeoutMs: 1000
+  retries: {budget: {percentCanRetry: 0.5, minRetriesPerSec: 1}}
+- prefix: /svc/*/slow
+  totalTimeoutMs: none
+- prefix: /svc/eu
+  retries: {budget: {percentCanRetry: 0}}
+clients:
+- protocol: framed
+  failureAccrual: {kind: none}
+  hostConnectionPool: {maxSize: 5, maxWaiters: 6}
+- prefix: /#/io.l5d.fs/mux
+  protocol: thriftmux
+  loadBalancer: {kind: ewma}
+  failureAccrual: {kind: io.l5d.consecutiveFailures, failures: 3, backoff: {kind: constant, ms: 100}}
+- prefix: /#/io.l5d.fs/mux/b
+  declaredExceptions: failure
+  requestAttemptTimeoutMs: 250
+";
+    let plan = parse("gate.yaml", &format!("{SMALLEST}{rules}"))?;
+    let service = |name| -> Result<bind::Params, Bad> { Ok(plan.service(&Path::parse(name)?)) };
+    assert_eq!(service("/svc/us/fast")?.total, Some(Duration::from_secs(1)));
+    let both = service("/svc/eu/slow")?;
+    assert_eq!((both.total, both.budget.percent, both.budget.min_per_sec), (None, 0.0, 1));
+
+    let (balance, plain) = client(&plan, "/#/io.l5d.fs/users")?;
+    assert_eq!(balance.balancer, Balancer::LeastLoaded);
+    assert_eq!((plain.upstream, plain.accrual), (Upstream::Framed, None));
+    assert_eq!((plain.pool.max_size, plain.pool.max_waiters), (5, 6));
+
+    let (balance, mux) = client(&plan, "/#/io.l5d.fs/mux/b")?;
+    assert_eq!(balance.balancer, Balancer::PeakEwma { decay: Duration::from_secs(10) });
+    let pause = Duration::from_millis(100);
+    assert_eq!(mux.accrual, Some(Accrual { failures: 3, min_backoff: pause, max_backoff: pause }));
+    assert_eq!((mux.upstream, mux.attempt), (Upstream::ThriftMux, Some(Duration::from_millis(250))));
+    assert!(mux.declared_fails);
+    Ok(())
+}
+
+#[test]
+fn every_key_of_a_listener_arrives() -> Result<(), Bad> {
+    let text = "
+dtab: /svc => /$/inet/127.0.0.1/9000
+admin: {ip: 127.0.0.2, port: 0, shutdownGraceMs: 50}
+threads: 3
+telemetry:
+- {kind: io.l5d.zipkin, url: \"http://127.0.0.1:9411\", sampleRate: 0.5, serviceName: edge}
+- {kind: io.l5d.recentRequests, capacity: 7}
+listeners:
+- name: edge
+  ip: 0.0.0.0
+  port: 0
+  dst: /users
+  dstPrefix: /in
+  thriftMethodInDst: true
+  maxConcurrentRequests: 1
+  maxConnections: 2
+  maxInFlight: 3
+  maxFrameBytes: 4096
+  maxQueuedBytes: 8192
+  stallTimeoutMs: 6
+  idleTimeMs: 7
+";
+    let plan = parse("gate.yaml", text)?;
+    assert_eq!(plan.admin().map(|admin| admin.address.to_string()).as_deref(), Some("127.0.0.2:0"));
+    assert_eq!((plan.threads(), plan.grace(), plan.recent_traces()), (3, Duration::from_millis(50), 7));
+    let zipkin = plan.zipkin().ok_or(Bad("no zipkin".into()))?;
+    assert_eq!(zipkin.url.to_string(), "http://127.0.0.1:9411/api/v2/spans");
+    assert_eq!((zipkin.sample_rate, zipkin.service_name.as_str()), (0.5, "edge"));
+    let [listener] = plan.listeners() else { return Err(Bad("one listener".into())) };
+    let accept = &listener.accept;
+    assert_eq!((accept.name.as_str(), accept.address.to_string().as_str()), ("edge", "0.0.0.0:0"));
+    assert_eq!((accept.max_connections, accept.max_in_flight), (2, 3));
+    assert_eq!((accept.max_frame, accept.max_queued), (4096, 8192));
+    assert_eq!((accept.stall, accept.idle), (Duration::from_millis(6), Some(Duration::from_millis(7))));
+    assert_eq!(listener.admit.max_concurrent, Some(1));
+    assert_eq!(listener.address.prefix.as_str(), "/in");
+    assert!(listener.address.method_in_dst);
+    Ok(())
+}
+
+#[test]
+fn odd_but_lawful_files_are_taken() -> Result<(), Bad> {
+    assert!(parse("-", &format!("admin: none{SMALLEST}"))?.admin().is_none());
+    // An empty table is lawful when it is written: calls may bring their own.
+    assert!(parse("-", "dtab: ''\nlisteners: [{port: 1}]\n")?.dtab().is_empty());
+    // A name below /# without a namer is lawful if the table itself rewrites it.
+    parse("-", "dtab: /#/old => /$/inet/127.0.0.1/1 ; /svc => /#/old\nlisteners: [{port: 1}]\n")?;
+    // Ports that the system chooses do not clash.
+    parse("-", "dtab: ''\nadmin: {port: 0}\nlisteners: [{name: a, port: 0}, {name: b, port: 0}]\n")?;
+    // Anchors work; what they copy is checked where it is used.
+    let text =
+        "dtab: ''\nlisteners: [{port: 1}]\nclients:\n- &a {protocol: framed}\n- {<<: *a, prefix: /$/inet}\n";
+    assert_eq!(client(&parse("-", text)?, "/$/inet/127.0.0.1/1")?.1.upstream, Upstream::Framed);
+    Ok(())
+}
+
+#[test]
+fn what_is_too_large_is_refused_early() {
+    let long = format!("dtab: ''\n#{}\n", "x".repeat(crate::config::MAX_FILE));
+    let deep = format!("dtab: {}{}\n", "[".repeat(40), "]".repeat(40));
+    let wide = format!("listeners: [{}]\n", "1,".repeat(30_000));
+    for text in [long, deep, wide] {
+        assert_eq!(parse("-", &text).map_err(|report| report.count()).err(), Some(1));
+    }
+}

@@ -1,0 +1,4 @@
+//! Files that people write: good ones and what they mean, wrong ones and what is said about them.
+
+mod good;
+mod wrong;

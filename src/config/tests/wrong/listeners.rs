@@ -1,0 +1,107 @@
+//! Listeners that cannot be.
+
+use super::Case;
+
+pub(super) const CASES: &[Case] = &[
+    Case {
+        about: "a port that is none",
+        file: r#"dtab: /svc => /$/inet/127.0.0.1/9000
+listeners:
+- port: 70000
+- port: "4114"
+- ip: localhost
+  port: 4115
+"#,
+        said: r#"
+error: `port` cannot be 70000
+ --> gate.yaml:3:9
+  |
+3 | - port: 70000
+  |         ^^^^^
+  = help: it goes from 0 to 65535
+
+error: `port` is a whole number, this is the text `4114`
+ --> gate.yaml:4:9
+  |
+4 | - port: "4114"
+  |         ^^^^^^
+  = help: write it without quotes
+
+error: `localhost` is no IP address
+ --> gate.yaml:5:7
+  |
+5 | - ip: localhost
+  |       ^^^^^^^^^
+  = help: write a numeric address: 127.0.0.1 for this host only, 0.0.0.0 for every interface
+
+3 errors
+"#,
+    },
+    Case {
+        about: "two listeners on one address",
+        file: "admin: {port: 4200}
+dtab: /svc => /$/inet/127.0.0.1/9000
+listeners:
+- port: 4114
+- {ip: 0.0.0.0, port: 4114}
+- port: 4200
+",
+        said: "
+error: 0.0.0.0:4114 is taken by the listener `thrift-4114`
+ --> gate.yaml:5:23
+  |
+5 | - {ip: 0.0.0.0, port: 4114}
+  |                       ^^^^
+  = help: give each listener a port of its own
+
+error: 127.0.0.1:4200 is taken by the admin server
+ --> gate.yaml:6:9
+  |
+6 | - port: 4200
+  |         ^^^^
+  = help: choose another port here, or `admin: {port: ...}`
+
+2 errors
+",
+    },
+    Case {
+        about: "two listeners of one name",
+        file: "dtab: /svc => /$/inet/127.0.0.1/9000
+listeners:
+- {name: edge, port: 4114}
+- {name: edge, port: 4115}
+- {name: a b, port: 4116}
+",
+        said: "
+error: two listeners have the name `edge`
+ --> gate.yaml:4:10
+  |
+4 | - {name: edge, port: 4115}
+  |          ^^^^
+  = help: names tell listeners apart in logs and metrics
+
+error: `a b` cannot be the name of a listener
+ --> gate.yaml:5:11
+  |
+5 | - {name: a b, port: 4116}
+  |           ^
+  = help: a name holds letters, digits, `-`, `_` and `.`
+
+2 errors
+",
+    },
+    Case {
+        about: "no listener",
+        file: "dtab: /svc => /$/inet/127.0.0.1/9000
+listeners: []
+",
+        said: "
+error: there is no listener
+ --> gate.yaml:2:12
+  |
+2 | listeners: []
+  |            ^
+  = help: for example `- port: 4114`
+",
+    },
+];
