@@ -51,19 +51,6 @@ pub fn gateway(to: SocketAddr, upstream: &str, more: &[&str]) -> Gateway {
     Gateway::start(&program(), &args)
 }
 
-/// A gateway like it, in front of a service that is offered the TTwitter upgrade: there is no flag for that.
-pub fn ttwitter_gateway(to: SocketAddr) -> Gateway {
-    let folder = tempfile::tempdir().expect("a temporary folder");
-    let file = folder.path().join("gateway.yaml");
-    let text = format!(
-        "admin: {{ip: 127.0.0.1, port: 0}}\nlisteners: [{{ip: 127.0.0.1, port: 0}}]\n\
-         dtab: /svc => {}\nclients: [{{protocol: ttwitter}}]\n",
-        inet(to)
-    );
-    std::fs::write(&file, text).expect("the temporary folder can be written to");
-    Gateway::of_file(&program(), &file)
-}
-
 /// The address as a name.
 pub fn inet(addr: SocketAddr) -> String {
     format!("/$/inet/{}/{}", addr.ip(), addr.port())
