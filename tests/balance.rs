@@ -29,7 +29,7 @@ struct Node {
 struct Played(Arc<Node>);
 
 impl Serve for Played {
-    async fn call(&self, _: Request) -> Result<Response, Failure> {
+    async fn call(&self, _: &mut Request) -> Result<Response, Failure> {
         self.0.calls.fetch_add(1, SeqCst);
         if self.0.broken.load(SeqCst) {
             return Err(self.0.failure.clone());
@@ -100,10 +100,10 @@ impl Scene {
             let mut request = Request::new(Payload::opaque(Bytes::new()), Instant::now(), None);
             request.local.purse.clone_from(&self.purse);
             if let Some(purse) = &self.purse {
-                purse.deposit();
+                purse.deposit(tokio::time::Instant::now());
             }
             let cluster = Arc::clone(&self.cluster);
-            running.spawn(async move { cluster.call(request).await.is_ok() });
+            running.spawn(async move { cluster.call(&mut request).await.is_ok() });
         }
         let worked = running.join_all().await.into_iter().filter(|worked| *worked).count();
         worked as f64 / calls as f64

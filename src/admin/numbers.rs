@@ -29,7 +29,8 @@ fn listener(stats: &ListenerStats) -> Value {
             "total": stats.accepted.get(),
             "refused": stats.refused.get(),
         },
-        "decode_errors": counts(stats.decode_errors().into_iter()),
+        "decode_errors": counts(stats.decode_errors.get().into_iter()),
+        "limited": counts(stats.limited.get().into_iter()),
         "calls": calls(&stats.calls, false),
     })
 }

@@ -80,12 +80,9 @@ pub async fn names_json(State(state): State<AdminState>) -> Json<Value> {
 pub async fn names(State(state): State<AdminState>) -> Html<String> {
     let rows = state.view.names();
     let rows: Vec<_> = rows.as_array().into_iter().flatten().filter_map(Value::as_object).collect();
-    let mut columns: Vec<&String> = Vec::new();
-    for key in rows.iter().flat_map(|row| row.keys()) {
-        if !columns.contains(&key) {
-            columns.push(key);
-        }
-    }
+    let mut columns: Vec<&String> = rows.iter().flat_map(|row| row.keys()).collect();
+    columns.sort_unstable_by_key(|name| (*name != "path", *name));
+    columns.dedup();
     let mut out = format!(
         "<h1>Names</h1>\n<p class=\"dim\">{} bound, as <a href=\"/names.json\">JSON</a></p>\n",
         rows.len()

@@ -37,7 +37,12 @@ fn trace(out: &mut String, trace: &Trace, open: bool, now: SystemTime) {
     let ends = trace.spans.iter().map(|span| span.start_us().saturating_add(span.duration_us()));
     let total = ends.max().unwrap_or(begin).saturating_sub(begin).max(1);
     let ago = now.duration_since(first.1.start).unwrap_or_default();
-    let failed = trace.spans.iter().any(|span| span.error.is_some());
+    let failures = trace.spans.iter().filter(|span| span.error.is_some()).count();
+    let verdict = match failures {
+        0 => String::new(),
+        _ if first.1.error.is_some() => "<span class=\"bad\">failed</span>".to_owned(),
+        attempts => format!("<span>recovered from {attempts}</span>"),
+    };
     // Writing to a string cannot fail, here and below.
     let _ok = writeln!(
         out,
@@ -48,7 +53,7 @@ fn trace(out: &mut String, trace: &Trace, open: bool, now: SystemTime) {
         micros(total),
         trace.spans.len() as u64 + trace.missing,
         if trace.spans.len() == 1 { "" } else { "s" },
-        if failed { "<span class=\"bad\">failed</span>" } else { "" },
+        verdict,
         micros(u64::try_from(ago.as_micros()).unwrap_or(u64::MAX)),
         first.1.trace_hex(),
     );

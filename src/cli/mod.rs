@@ -141,6 +141,10 @@ fn failed(why: impl std::fmt::Display) -> Failed {
 }
 
 fn on_runtime(threads: usize, work: impl Future<Output = Result<(), Failed>>) -> Result<(), Failed> {
-    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(threads).enable_all().build();
+    // One thread alone needs no queues between workers: that is the cheapest way to serve a call.
+    let runtime = match threads {
+        1 => tokio::runtime::Builder::new_current_thread().enable_all().build(),
+        _ => tokio::runtime::Builder::new_multi_thread().worker_threads(threads).enable_all().build(),
+    };
     runtime.map_err(|error| failed(format!("cannot start the runtime: {error}")))?.block_on(work)
 }

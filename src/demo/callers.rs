@@ -73,7 +73,7 @@ impl Multiplexed {
         let body = Payload::thrift(body).map_err(|error| error.to_string())?;
         let mut request = Request::new(body, Instant::now(), None);
         request.dst = Path::parse(format!("/{}", service.name())).map_err(|error| error.to_string())?;
-        let response = self.0.call(request).await.map_err(|failure| format!("{failure:?}"))?;
+        let response = self.0.call(&mut request).await.map_err(|failure| format!("{failure:?}"))?;
         Ok(response.body)
     }
 }

@@ -89,7 +89,7 @@ impl Drop for Entry {
 struct Held(Arc<Entry>);
 
 impl Serve for Held {
-    async fn call(&self, request: Request) -> Result<Response, Failure> {
+    async fn call(&self, request: &mut Request) -> Result<Response, Failure> {
         self.0.cluster.call(request).await
     }
 

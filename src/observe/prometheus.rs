@@ -60,8 +60,11 @@ fn listeners(out: &mut Out<'_>, all: &[Arc<ListenerStats>]) -> Result<(), Error>
     out.counter("muxgate_listener_connections", "Connections taken", all, labels, |s| s.accepted.get())?;
     let help = "Connections closed at once: too many were open";
     out.counter("muxgate_listener_refused_connections", help, all, labels, |s| s.refused.get())?;
-    let causes = |s: &Arc<ListenerStats>| s.decode_errors();
+    let causes = |s: &Arc<ListenerStats>| s.decode_errors.get();
     out.by("muxgate_listener_decode_errors", "Bytes that could not be read", "cause", all, labels, causes)?;
+    let causes = |s: &Arc<ListenerStats>| s.limited.get();
+    let help = "Peers refused or cut off for a limit";
+    out.by("muxgate_listener_limited", help, "cause", all, labels, causes)?;
     calls(out, ["muxgate_listener", "Calls that came in"], all, labels, |s| &s.calls)
 }
 

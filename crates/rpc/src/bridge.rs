@@ -124,12 +124,12 @@ pub fn read_contexts(contexts: &Pairs, now: Instant) -> Context {
 }
 
 /// Writes the contexts of a call for the next hop.
-pub fn write_contexts(ctx: &Context, attempt: u32, now: Instant, out: &mut ContextWriter<'_>) {
+pub fn write_contexts(ctx: &Context, attempt: u32, out: &mut ContextWriter<'_>) {
     if let Some(trace) = &ctx.trace {
         out.put_trace(trace);
     }
     if let Some(deadline) = ctx.deadline {
-        let (timestamp, deadline) = deadline.to_wire(now);
+        let (timestamp, deadline) = deadline.to_wire();
         out.put_deadline(WireDeadline { timestamp, deadline });
     }
     out.put_retries(i32::try_from(attempt).unwrap_or(i32::MAX));
@@ -148,7 +148,7 @@ pub fn write_contexts(ctx: &Context, attempt: u32, now: Instant, out: &mut Conte
 pub fn ttwitter_header(request: &Request, protocol: Protocol) -> Result<BytesMut, Failure> {
     let mut region = BytesMut::new();
     let mut writer = ContextWriter::new(&mut region);
-    write_contexts(&request.ctx, request.local.attempt, Instant::now(), &mut writer);
+    write_contexts(&request.ctx, request.local.attempt, &mut writer);
     let too_long = |error| bad_request(format!("contexts: {error}"));
     writer.finish().map_err(too_long)?;
     let mut region = region.freeze();

@@ -67,10 +67,11 @@ impl Deadline {
     }
 
     /// The pair for a Deadline context: what was read if nothing tightened it, else (now, deadline).
-    pub fn to_wire(self, now: Instant) -> (i64, i64) {
+    pub fn to_wire(self) -> (i64, i64) {
         self.wire.unwrap_or_else(|| {
             let wall = wall_ns();
-            let left = i64::try_from(self.at.saturating_duration_since(now).as_nanos()).unwrap_or(i64::MAX);
+            let left = self.at.saturating_duration_since(Instant::now());
+            let left = i64::try_from(left.as_nanos()).unwrap_or(i64::MAX);
             (wall, wall.saturating_add(left))
         })
     }
@@ -90,10 +91,10 @@ mod tests {
         let now = Instant::now();
         let deadline = Deadline::from_wire(1, wall_ns() + 1_000_000_000, now);
         assert!(!deadline.is_past(now));
-        assert_eq!(deadline.to_wire(now).0, 1);
+        assert_eq!(deadline.to_wire().0, 1);
         let never = Deadline::from_wire(1, i64::MAX, now);
         assert_eq!(never.min(deadline), deadline);
-        assert_eq!(never.to_wire(now), (1, i64::MAX));
+        assert_eq!(never.to_wire(), (1, i64::MAX));
         assert!(Deadline::from_wire(0, i64::MIN, now).is_past(now));
     }
 
@@ -102,7 +103,7 @@ mod tests {
         let now = Instant::now();
         let theirs = Deadline::from_wire(1, wall_ns() + 10_000_000_000, now);
         let ours = Deadline::at(now + Duration::from_secs(1));
-        let (stamped, deadline) = theirs.min(ours).to_wire(now);
+        let (stamped, deadline) = theirs.min(ours).to_wire();
         assert!(stamped > 1);
         assert_eq!(deadline - stamped, 1_000_000_000);
     }

@@ -1,6 +1,7 @@
 //! Reading and writing a socket: what both protocols share.
 
-use bytes::{Buf, BytesMut};
+use bytes::buf::Chain;
+use bytes::{Buf, Bytes, BytesMut};
 use std::future::poll_fn;
 use std::io;
 use std::pin::Pin;
@@ -16,22 +17,27 @@ impl<T: AsyncRead + AsyncWrite + Send + Unpin + 'static> Io for T {}
 /// Room below which a new read buffer is made rather than the tail of the old one used.
 const LEAST_ROOM: usize = 2048;
 
-/// Bytes read and not yet taken as frames. Holds no memory while its connection is idle.
+/// Bytes that a read asks for until it is seen that more come at once.
+const FIRST_CHUNK: usize = 4 << 10;
+
+/// Bytes read and not yet taken as frames. Holds no memory while its connection is idle, and grows with what comes: a
+/// read that was filled to the brim makes the next one twice as large.
 #[derive(Debug)]
 pub struct ReadBuffer {
     bytes: BytesMut,
     chunk: usize,
+    largest: usize,
 }
 
 impl ReadBuffer {
-    /// A buffer that asks for `chunk` bytes a read.
-    pub fn new(chunk: usize) -> Self {
-        Self { bytes: BytesMut::new(), chunk }
+    /// A buffer that asks for at most `largest` bytes a read.
+    pub fn new(largest: usize) -> Self {
+        Self { bytes: BytesMut::new(), chunk: FIRST_CHUNK.min(largest), largest }
     }
 
-    /// Changes how many bytes a read asks for: the protocol is known now.
-    pub fn set_chunk(&mut self, chunk: usize) {
-        self.chunk = chunk;
+    /// Changes how many bytes a read asks for at most: the protocol is known now.
+    pub fn set_largest(&mut self, largest: usize) {
+        self.largest = largest;
     }
 
     /// What was read and not yet taken; frames are split off its front.
@@ -63,10 +69,14 @@ impl ReadBuffer {
         missing: usize,
     ) -> Poll<io::Result<usize>> {
         let room = self.bytes.capacity() - self.bytes.len();
-        if room < LEAST_ROOM || room < missing.min(self.chunk) {
-            self.bytes.reserve(missing.clamp(self.chunk, MOST_RESERVED));
+        if room < LEAST_ROOM || room < missing.min(MOST_RESERVED) {
+            self.bytes.reserve(missing.clamp(self.chunk, MOST_RESERVED.max(self.chunk)));
         }
-        poll_read_buf(Pin::new(io), cx, &mut self.bytes)
+        let read = poll_read_buf(Pin::new(io), cx, &mut self.bytes);
+        if self.bytes.len() == self.bytes.capacity() {
+            self.chunk = (self.chunk * 2).min(self.largest);
+        }
+        read
     }
 }
 
@@ -91,9 +101,43 @@ pub fn poll_write_all(
     buf: &mut impl Buf,
 ) -> Poll<io::Result<()>> {
     while buf.has_remaining() {
-        if ready!(poll_write_buf(Pin::new(&mut *io), cx, buf))? == 0 {
+        if ready!(poll_write(io, cx, buf))? == 0 {
             return Poll::Ready(Err(io::ErrorKind::WriteZero.into()));
         }
     }
     Poll::Ready(Ok(()))
+}
+
+/// Writes once: plainly what lies in one piece, which is cheaper, and else vectored.
+///
+/// # Errors
+/// Those of the socket.
+pub fn poll_write(
+    io: &mut (impl AsyncWrite + Unpin),
+    cx: &mut Context<'_>,
+    buf: &mut impl Buf,
+) -> Poll<io::Result<usize>> {
+    let piece = buf.chunk();
+    if piece.len() < buf.remaining() {
+        return poll_write_buf(Pin::new(io), cx, buf);
+    }
+    let count = ready!(Pin::new(io).poll_write(cx, piece))?;
+    buf.advance(count);
+    Poll::Ready(Ok(count))
+}
+
+/// Bodies below this are copied behind their header, so that both leave in one piece: cheaper than a vectored write.
+const COPIED: usize = 1024;
+
+/// A frame for [`poll_write_all`]: the parts of its header, and its body behind them or apart.
+pub fn frame(header: &[&[u8]], body: Bytes) -> Chain<BytesMut, Bytes> {
+    let copied = if body.len() < COPIED { body.len() } else { 0 };
+    let room = header.iter().map(|part| part.len()).sum::<usize>() + copied;
+    let mut front = BytesMut::with_capacity(room);
+    header.iter().for_each(|part| front.extend_from_slice(part));
+    if copied == body.len() {
+        front.extend_from_slice(&body);
+        return front.chain(Bytes::new());
+    }
+    front.chain(body)
 }

@@ -63,9 +63,11 @@ impl Purse {
         self
     }
 
-    /// Counts one call of the user.
-    pub fn deposit(&self) {
-        self.add(self.deposit);
+    /// Counts one call of the user; `now` is roughly the present.
+    pub fn deposit(&self, now: Instant) {
+        let mut window = self.state.lock();
+        let slot = self.turn(&mut window, now);
+        window.slots[slot] = window.slots[slot].saturating_add(self.deposit);
     }
 
     /// Pays for one more attempt; false when there is nothing left, and nothing is taken then.
@@ -79,7 +81,7 @@ impl Purse {
 
     fn take_one(&self) -> bool {
         let mut window = self.state.lock();
-        let slot = self.turn(&mut window);
+        let slot = self.turn(&mut window, Instant::now());
         if window.slots.iter().sum::<i64>() + self.reserve < RETRY {
             return false;
         }
@@ -90,22 +92,16 @@ impl Purse {
     /// Whole retries that could be paid now.
     pub fn balance(&self) -> u64 {
         let mut window = self.state.lock();
-        self.turn(&mut window);
+        self.turn(&mut window, Instant::now());
         ((window.slots.iter().sum::<i64>() + self.reserve) / RETRY).max(0) as u64
     }
 
-    fn add(&self, amount: i64) {
-        let mut window = self.state.lock();
-        let slot = self.turn(&mut window);
-        window.slots[slot] = window.slots[slot].saturating_add(amount);
-    }
-
     /// Forgets slots that have left the window and names the current one.
-    fn turn(&self, window: &mut Window) -> usize {
-        let now = Instant::now();
+    fn turn(&self, window: &mut Window, now: Instant) -> usize {
         let started = *window.started.get_or_insert(now);
         let width = (self.ttl / SLOTS as u32).as_nanos().max(1);
-        let slot = ((now - started).as_nanos() / width) as u64;
+        // Calls that began earlier may come later: time here never goes back.
+        let slot = ((now.saturating_duration_since(started).as_nanos() / width) as u64).max(window.slot);
         let passed = (slot - window.slot).min(SLOTS as u64);
         for old in 1..=passed {
             let index = (window.slot + old) % SLOTS as u64;
@@ -136,7 +132,7 @@ mod tests {
         }
         assert!(!purse.withdraw());
         for _ in 0..5 {
-            purse.deposit();
+            purse.deposit(Instant::now());
         }
         assert!(purse.withdraw());
         assert!(!purse.withdraw());
@@ -148,7 +144,7 @@ mod tests {
     async fn an_odd_share_is_exact() {
         let purse = Purse::new(0.3, 0, Duration::from_secs(10));
         let paid = (0..1000).filter(|_| {
-            purse.deposit();
+            purse.deposit(Instant::now());
             purse.withdraw()
         });
         assert_eq!(paid.count(), 300);

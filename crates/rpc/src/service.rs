@@ -23,10 +23,13 @@ pub enum Status {
 /// Answers requests. Layers implement it generically, so that a chain of them is one future without allocation; [`Svc`]
 /// closes a chain into a handle where its type would otherwise spread.
 ///
+/// The request is lent, not given: it stays where the session put it, and nothing is copied or cloned for attempts that do
+/// not happen. A layer that changes it for one attempt puts back what it changed.
+///
 /// Dropping the future is the only way to cancel a call.
 pub trait Serve: Send + Sync + 'static {
     /// Answers one request.
-    fn call(&self, request: Request) -> impl Future<Output = Result<Response, Failure>> + Send;
+    fn call(&self, request: &mut Request) -> impl Future<Output = Result<Response, Failure>> + Send;
 
     /// Whether a call would be taken now.
     fn status(&self) -> Status {
@@ -35,7 +38,7 @@ pub trait Serve: Send + Sync + 'static {
 }
 
 impl<S: Serve> Serve for Arc<S> {
-    fn call(&self, request: Request) -> impl Future<Output = Result<Response, Failure>> + Send {
+    fn call(&self, request: &mut Request) -> impl Future<Output = Result<Response, Failure>> + Send {
         S::call(self, request)
     }
 
@@ -47,12 +50,12 @@ impl<S: Serve> Serve for Arc<S> {
 type Answer<'a> = Pin<Box<dyn Future<Output = Result<Response, Failure>> + Send + 'a>>;
 
 trait DynServe: Send + Sync {
-    fn call_boxed(&self, request: Request) -> Answer<'_>;
+    fn call_boxed<'a>(&'a self, request: &'a mut Request) -> Answer<'a>;
     fn status(&self) -> Status;
 }
 
 impl<S: Serve> DynServe for S {
-    fn call_boxed(&self, request: Request) -> Answer<'_> {
+    fn call_boxed<'a>(&'a self, request: &'a mut Request) -> Answer<'a> {
         Box::pin(self.call(request))
     }
 
@@ -73,8 +76,8 @@ impl Svc {
 }
 
 impl Serve for Svc {
-    fn call(&self, request: Request) -> impl Future<Output = Result<Response, Failure>> + Send {
-        self.0.call_boxed(request)
+    async fn call(&self, request: &mut Request) -> Result<Response, Failure> {
+        self.0.call_boxed(request).await
     }
 
     fn status(&self) -> Status {
@@ -92,9 +95,9 @@ impl tower::Service<Request> for Svc {
         Poll::Ready(Ok(()))
     }
 
-    fn call(&mut self, request: Request) -> Self::Future {
+    fn call(&mut self, mut request: Request) -> Self::Future {
         let serve = Arc::clone(&self.0);
-        Box::pin(async move { serve.call_boxed(request).await })
+        Box::pin(async move { serve.call_boxed(&mut request).await })
     }
 }
 

@@ -7,9 +7,12 @@ use std::collections::HashMap;
 use std::net::SocketAddr;
 use std::path::Path;
 use std::time::Duration;
+use tokio::time::Instant;
 
 /// How long it may take to accept calls.
 const START_LIMIT: Duration = Duration::from_secs(60);
+/// Between two looks at the metrics.
+const POLL: Duration = Duration::from_millis(50);
 
 /// A running gateway.
 pub struct Gateway {
@@ -84,6 +87,23 @@ impl Gateway {
         let (status, text) = self.page("/metrics");
         assert_eq!(status, 200, "{text}");
         metrics::parse(&text).unwrap_or_else(|e| panic!("/metrics: {e}\n{text}"))
+    }
+
+    /// Asks for the metrics until `look` is content with them; they have nothing to wait on.
+    ///
+    /// # Panics
+    /// With the last metrics, if it does not become content in time.
+    #[track_caller]
+    pub fn wait_metrics(&self, what: &str, look: impl Fn(&Exposition) -> bool) {
+        let end = Instant::now() + LIMIT;
+        loop {
+            let metrics = self.metrics();
+            if look(&metrics) {
+                return;
+            }
+            assert!(Instant::now() < end, "waited until {what}: {:#?}", metrics.samples);
+            std::thread::sleep(POLL);
+        }
     }
 
     /// Ends it as an operator does, and asserts that it ended well.

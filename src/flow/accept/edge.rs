@@ -22,7 +22,7 @@ impl<S> Edge<S> {
 }
 
 impl<S: Serve> Serve for Edge<S> {
-    async fn call(&self, mut request: Request) -> Result<Response, Failure> {
+    async fn call(&self, request: &mut Request) -> Result<Response, Failure> {
         let arrived = request.local.arrived;
         let counted = self.stats.begin(arrived);
         let mut span = self.tracer.server(&mut request.ctx, arrived, request.local.peer, &self.stats.label);

@@ -9,10 +9,10 @@ pub struct Counted(pub Arc<ListenerStats>);
 
 impl Events for Counted {
     fn decode_error(&self, cause: &'static str) {
-        self.0.decode_error(cause);
+        self.0.decode_errors.add_one(cause);
     }
 
     fn limited(&self, cause: &'static str) {
-        self.0.decode_error(cause);
+        self.0.limited.add_one(cause);
     }
 }

@@ -43,8 +43,8 @@ impl<S> Address<S> {
 }
 
 impl<S: Serve> Serve for Address<S> {
-    async fn call(&self, mut request: Request) -> Result<Response, Failure> {
-        request.dst = self.name(&request)?;
+    async fn call(&self, request: &mut Request) -> Result<Response, Failure> {
+        request.dst = self.name(request)?;
         self.inner.call(request).await
     }
 

@@ -7,7 +7,7 @@ use tokio::time::Instant;
 struct Name;
 
 impl Serve for Name {
-    async fn call(&self, request: Request) -> Result<Response, Failure> {
+    async fn call(&self, request: &mut Request) -> Result<Response, Failure> {
         let mut response = Response::nothing();
         response.body = request.dst.as_bytes().clone();
         Ok(response)
@@ -20,7 +20,7 @@ async fn name(method_in_dst: bool, dst: &str) -> String {
     let call = Bytes::from_static(b"\x80\x01\x00\x01\0\0\0\x03a d\0\0\0\x01\0");
     let mut request = Request::new(Payload::thrift(call).unwrap(), Instant::now(), None);
     request.dst = path(dst);
-    let response = Address::new(&params, Name).call(request).await.unwrap();
+    let response = Address::new(&params, Name).call(&mut request).await.unwrap();
     String::from_utf8(response.body.to_vec()).unwrap()
 }
 

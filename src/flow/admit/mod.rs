@@ -37,8 +37,9 @@ impl<S> Admit<S> {
 
     fn check_deadline(&self, request: &mut Request) -> Result<(), Failure> {
         let Some(deadline) = request.ctx.deadline else { return Ok(()) };
-        self.refusals.deposit();
-        if !deadline.is_past(Instant::now()) {
+        let now = Instant::now();
+        self.refusals.deposit(now);
+        if !deadline.is_past(now) {
             return Ok(());
         }
         if self.refusals.withdraw() {
@@ -51,8 +52,8 @@ impl<S> Admit<S> {
 }
 
 impl<S: Serve> Serve for Admit<S> {
-    async fn call(&self, mut request: Request) -> Result<Response, Failure> {
-        self.check_deadline(&mut request)?;
+    async fn call(&self, request: &mut Request) -> Result<Response, Failure> {
+        self.check_deadline(request)?;
         let _permit = match self.limit {
             Some(limit) => Some(Permit::take(&self.in_progress, limit)?),
             None => None,

@@ -6,7 +6,7 @@ use muxgate_rpc::{Deadline, Flags, Payload};
 struct Slow;
 
 impl Serve for Slow {
-    async fn call(&self, _: Request) -> Result<Response, Failure> {
+    async fn call(&self, _: &mut Request) -> Result<Response, Failure> {
         tokio::time::sleep(Duration::from_secs(1)).await;
         Ok(Response::nothing())
     }
@@ -22,10 +22,10 @@ fn request(expired: bool) -> Request {
 #[tokio::test(start_paused = true)]
 async fn expired_calls_are_refused_without_trying_and_must_not_be_repeated() {
     let admit = Admit::new(&Params::default(), Slow);
-    let refused = admit.call(request(true)).await.unwrap_err();
+    let refused = admit.call(&mut request(true)).await.unwrap_err();
     assert_eq!(refused.why(), Why::Expired);
     assert!(refused.flags().has(Flags::REJECTED.with(Flags::NON_RETRYABLE)));
-    assert!(admit.call(request(false)).await.is_ok());
+    assert!(admit.call(&mut request(false)).await.is_ok());
 }
 
 #[tokio::test(start_paused = true)]
@@ -36,16 +36,17 @@ async fn clocks_that_are_wrong_do_not_stop_all_traffic() {
         let mut call = request(true);
         served += usize::from(admit.check_deadline(&mut call).is_ok());
     }
-    assert_eq!(served, 2000 - 1000 - 250);
+    assert_eq!(served, 2000 - 1000 - 400);
 }
 
 #[tokio::test(start_paused = true)]
 async fn calls_beyond_the_limit_are_nacked_and_a_dropped_call_makes_room() {
     let admit = Admit::new(&Params { max_concurrent: Some(1) }, Slow);
     let first = tokio::time::timeout(Duration::from_millis(1), async {
-        let refused = tokio::join!(admit.call(request(false)), admit.call(request(false))).1;
+        let (mut one, mut other) = (request(false), request(false));
+        let refused = tokio::join!(admit.call(&mut one), admit.call(&mut other)).1;
         refused.unwrap_err()
     });
     assert!(first.await.is_err(), "the first call is still in progress");
-    assert!(admit.call(request(false)).await.is_ok(), "and makes room when it is dropped");
+    assert!(admit.call(&mut request(false)).await.is_ok(), "and makes room when it is dropped");
 }

@@ -130,23 +130,23 @@ impl Bind {
 }
 
 impl Serve for Bind {
-    async fn call(&self, mut request: Request) -> Result<Response, Failure> {
+    async fn call(&self, request: &mut Request) -> Result<Response, Failure> {
         if let Some(named) = &request.local.named {
             let _ = named.set(request.dst.clone());
         }
         let arrived = request.local.arrived;
-        let route = match self.route(&request) {
+        let route = match self.route(request) {
             Ok(route) => route,
             Err(failure) => return self.unrouted(arrived, failure),
         };
-        let deadline = deadline(&mut request, route.params());
+        let deadline = deadline(request, route.params());
         let target = match route.target(&*self.clusters, arrived, deadline).await {
             Ok(target) => target,
             Err(failure) => return self.unrouted(arrived, failure),
         };
         let service = self.service(&route);
         let counted = service.stats.begin(arrived);
-        service.purse.deposit();
+        service.purse.deposit(arrived);
         request.local.purse = Some(Arc::clone(&service.purse));
         request.dst = target.residual;
         let call = target.cluster.call(request);

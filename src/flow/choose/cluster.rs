@@ -138,16 +138,12 @@ impl Serve for Cluster {
     /// That of the last attempt. An attempt that may be repeated but is not paid for comes back as non-retryable, so that
     /// callers above do not multiply it; one for which no further endpoint is left keeps its flags. Without any attempt:
     /// no endpoint, name not available (in time), expired.
-    async fn call(&self, request: Request) -> Result<Response, Failure> {
+    async fn call(&self, request: &mut Request) -> Result<Response, Failure> {
         let shared = &*self.shared;
         let endpoint = match shared.balance.pick(&request.local.tried) {
             Some(endpoint) => endpoint,
-            None => shared.wait(&request).await?,
+            None => shared.wait(request).await?,
         };
-        // Without a purse there is no second attempt, and nothing need be kept for one.
-        if request.local.purse.is_none() {
-            return endpoint.call(request).await;
-        }
         shared.attempts(endpoint, request).await
     }
 
@@ -161,16 +157,19 @@ impl Serve for Cluster {
 }
 
 impl Shared {
-    async fn attempts(&self, mut endpoint: Arc<Endpoint>, mut request: Request) -> Result<Response, Failure> {
+    async fn attempts(
+        &self,
+        mut endpoint: Arc<Endpoint>,
+        request: &mut Request,
+    ) -> Result<Response, Failure> {
         let mut left = None;
         loop {
-            // A few reference counts; unknown contexts are the one thing that costs an allocation.
-            let failure = match endpoint.call(request.clone()).await {
+            let failure = match endpoint.call(request).await {
                 Ok(response) => return Ok(response),
                 Err(failure) => failure,
             };
             request.local.tried.push(endpoint.addr());
-            endpoint = self.another(&request, failure, &mut left)?;
+            endpoint = self.another(request, failure, &mut left)?;
             request.local.attempt += 1;
         }
     }

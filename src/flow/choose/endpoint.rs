@@ -116,7 +116,7 @@ impl Endpoint {
     ///
     /// # Errors
     /// The failure of the attempt, with this address in it.
-    pub async fn call(&self, request: Request) -> Result<Response, Failure> {
+    pub async fn call(&self, request: &mut Request) -> Result<Response, Failure> {
         let started = self.decay.map(|_| Instant::now());
         let in_flight = InFlight::enter(&self.in_flight);
         let answer = self.svc.call(request).await;

@@ -148,7 +148,7 @@ pub struct Accrual<S> {
 }
 
 impl<S: Serve> Serve for Accrual<S> {
-    async fn call(&self, request: Request) -> Result<Response, Failure> {
+    async fn call(&self, request: &mut Request) -> Result<Response, Failure> {
         let attempt = Attempt::begin(self);
         let answer = self.inner.call(request).await;
         attempt.end(Verdict::of(&answer));

@@ -19,7 +19,7 @@ impl<S> AttemptDeadline<S> {
 }
 
 impl<S: Serve> Serve for AttemptDeadline<S> {
-    async fn call(&self, mut request: Request) -> Result<Response, Failure> {
+    async fn call(&self, request: &mut Request) -> Result<Response, Failure> {
         let Some(limit) = self.limit else { return self.inner.call(request).await };
         let ours = Deadline::at(Instant::now() + limit);
         let (deadline, is_ours) = match request.ctx.deadline {
@@ -29,8 +29,10 @@ impl<S: Serve> Serve for AttemptDeadline<S> {
         if !is_ours {
             return self.inner.call(request).await;
         }
-        request.ctx.deadline = Some(deadline);
-        timeout_at(deadline.instant(), self.inner.call(request)).await.unwrap_or_else(|_| {
+        let whole = request.ctx.deadline.replace(deadline);
+        let answer = timeout_at(deadline.instant(), self.inner.call(request)).await;
+        request.ctx.deadline = whole;
+        answer.unwrap_or_else(|_| {
             Err(Failure::new(
                 Why::Timeout,
                 format!("no answer within the attempt's {} ms", limit.as_millis()),
@@ -53,7 +55,7 @@ mod tests {
     struct Slow;
 
     impl Serve for Slow {
-        async fn call(&self, request: Request) -> Result<Response, Failure> {
+        async fn call(&self, request: &mut Request) -> Result<Response, Failure> {
             let left = request.ctx.deadline.map_or(0, |deadline| {
                 deadline.instant().saturating_duration_since(Instant::now()).as_millis()
             });
@@ -71,18 +73,18 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn an_attempt_ends_at_its_limit() {
         let short = AttemptDeadline::new(Some(Duration::from_millis(500)), Slow);
-        assert_eq!(short.call(request()).await.unwrap_err().why(), Why::Timeout);
+        assert_eq!(short.call(&mut request()).await.unwrap_err().why(), Why::Timeout);
     }
 
     #[tokio::test(start_paused = true)]
     async fn the_service_is_told_the_smaller_of_both_limits() {
         let long = AttemptDeadline::new(Some(Duration::from_millis(1500)), Slow);
-        assert_eq!(&long.call(request()).await.unwrap().body[..], b"1500");
+        assert_eq!(&long.call(&mut request()).await.unwrap().body[..], b"1500");
         let mut tighter = request();
         tighter.ctx.deadline = Some(Deadline::at(Instant::now() + Duration::from_millis(1200)));
-        assert_eq!(&long.call(tighter).await.unwrap().body[..], b"1200");
+        assert_eq!(&long.call(&mut tighter).await.unwrap().body[..], b"1200");
         let mut looser = request();
         looser.ctx.deadline = Some(Deadline::at(Instant::now() + Duration::from_secs(60)));
-        assert_eq!(&long.call(looser).await.unwrap().body[..], b"1500");
+        assert_eq!(&long.call(&mut looser).await.unwrap().body[..], b"1500");
     }
 }

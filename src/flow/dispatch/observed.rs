@@ -31,10 +31,11 @@ impl<S> Observed<S> {
 }
 
 impl<S: Serve> Serve for Observed<S> {
-    async fn call(&self, mut request: Request) -> Result<Response, Failure> {
+    async fn call(&self, request: &mut Request) -> Result<Response, Failure> {
         let begun = Instant::now();
         let counted = self.stats.begin(begun);
-        let (trace, mut span) = self.tracer.client(request.ctx.trace, begun);
+        let parent = request.ctx.trace;
+        let (trace, mut span) = self.tracer.client(parent, begun);
         request.ctx.trace = Some(trace);
         if span.is_recording() {
             span.method(request.body.method_bytes());
@@ -44,6 +45,7 @@ impl<S: Serve> Serve for Observed<S> {
             span.tag(tags::ATTEMPT, request.local.attempt);
         }
         let result = self.inner.call(request).await;
+        request.ctx.trace = parent;
         span.finish(&result);
         counted.end(&result, Instant::now());
         result

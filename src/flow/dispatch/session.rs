@@ -45,7 +45,7 @@ impl Session {
 }
 
 impl Serve for Session {
-    async fn call(&self, request: Request) -> Result<Response, Failure> {
+    async fn call(&self, request: &mut Request) -> Result<Response, Failure> {
         match self {
             Self::Mux(client) => client.call(request).await,
             Self::Framed(client) => client.call(request).await,

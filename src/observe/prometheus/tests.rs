@@ -93,7 +93,7 @@ async fn odd_labels_survive_a_strict_parser() {
     let now = Instant::now();
     let listener = registry.listener("int/io.example.Label");
     let _connection = listener.connection();
-    listener.decode_error("frame");
+    listener.decode_errors.add_one("frame");
     let route = registry.route(ODD);
     let purse = Arc::new(Purse::default());
     route.watch_purse(&purse);

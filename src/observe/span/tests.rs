@@ -113,6 +113,33 @@ async fn failures_exceptions_and_drops_are_errors() {
     );
 }
 
+/// BC-06, with the bytes of the case: numbers and span tell a result from both kinds of exception.
+#[tokio::test(start_paused = true)]
+async fn exceptions_are_told_from_results_by_their_bytes() {
+    let case = include_str!("../../../tests/golden/cases/bc-06-exception-is-not-success.json");
+    let case: serde_json::Value = serde_json::from_str(case).expect("JSON");
+    let (tracer, kept) = tracer(1.0);
+    let route = crate::observe::Registry::new(crate::observe::stats::Limits::default()).route("/s/probe");
+    for step in case["input"].as_array().expect("steps") {
+        let hex = step["hex"].as_str().expect("hex").as_bytes();
+        let digits = hex.chunks(2).map(|two| std::str::from_utf8(two).expect("ASCII"));
+        let frame: Vec<u8> = digits.map(|two| u8::from_str_radix(two, 16).expect("a byte")).collect();
+        for _ in 0..10 {
+            let now = Instant::now();
+            let (call, span) = (route.begin(now), tracer.client(None, now).1);
+            let result = Ok(Response::judged(Bytes::copy_from_slice(&frame[4..]), Vec::new(), false));
+            span.finish(&result);
+            call.end(&result, now);
+        }
+    }
+    let totals = route.calls.totals();
+    assert_eq!((totals.requests, totals.success, totals.application, totals.declared), (30, 10, 10, 10));
+    let errors: Vec<_> = kept.0.lock().iter().map(|span| span.error.clone()).collect();
+    let texts = [0, 10, 20].map(|at| errors[at].as_deref());
+    let application = Some("application exception (InternalError)");
+    assert_eq!(texts, [None, application, Some("declared exception (field 1)")]);
+}
+
 /// BC-20: a name is outside input.
 #[tokio::test(start_paused = true)]
 async fn texts_are_bounded_and_valid() {

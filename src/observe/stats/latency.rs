@@ -21,7 +21,7 @@ const BUCKETS: usize = DECADE.len() * DECADES;
 /// Upper edges (inclusive) in ns: 1 us, 1.1 us, ... 9000 s.
 static EDGES: [u64; BUCKETS] = edges();
 
-/// The bounds that Prometheus is told, in ns; each is one of [`EDGES`].
+/// The bounds that Prometheus is told, in ns; each is an edge of a bucket.
 pub const BOUNDS: [u64; 18] = [
     100_000,
     250_000,

@@ -50,6 +50,27 @@ impl Gauge {
 /// Kinds of decode errors kept apart for one listener: causes are words in our code, so this is never reached.
 const MAX_CAUSES: usize = 32;
 
+/// Counters by cause: a fixed word of our code such as `frame` or `slow_reader`.
+#[derive(Debug, Default)]
+pub struct Causes(Mutex<Vec<(&'static str, u64)>>);
+
+impl Causes {
+    /// Counts one.
+    pub fn add_one(&self, cause: &'static str) {
+        let mut causes = self.0.lock();
+        if let Some((_, count)) = causes.iter_mut().find(|(known, _)| *known == cause) {
+            *count += 1;
+        } else if causes.len() < MAX_CAUSES {
+            causes.push((cause, 1));
+        }
+    }
+
+    /// The counts.
+    pub fn get(&self) -> Vec<(&'static str, u64)> {
+        self.0.lock().clone()
+    }
+}
+
 /// Numbers of one listener.
 #[derive(Debug)]
 pub struct ListenerStats {
@@ -63,7 +84,10 @@ pub struct ListenerStats {
     pub accepted: Counter,
     /// Connections closed at once because too many were open.
     pub refused: Counter,
-    decode_errors: Mutex<Vec<(&'static str, u64)>>,
+    /// Bytes that could not be read.
+    pub decode_errors: Causes,
+    /// Peers that were refused or cut off for a limit.
+    pub limited: Causes,
 }
 
 impl ListenerStats {
@@ -74,7 +98,8 @@ impl ListenerStats {
             open: Gauge::default(),
             accepted: Counter::default(),
             refused: Counter::default(),
-            decode_errors: Mutex::default(),
+            decode_errors: Causes::default(),
+            limited: Causes::default(),
         }
     }
 
@@ -83,21 +108,6 @@ impl ListenerStats {
         self.accepted.add_one();
         self.open.add(1);
         OpenConnection(Arc::clone(self))
-    }
-
-    /// Counts bytes that could not be read, by cause: a fixed word of our code such as `frame` or `too_large`.
-    pub fn decode_error(&self, cause: &'static str) {
-        let mut errors = self.decode_errors.lock();
-        if let Some((_, count)) = errors.iter_mut().find(|(known, _)| *known == cause) {
-            *count += 1;
-        } else if errors.len() < MAX_CAUSES {
-            errors.push((cause, 1));
-        }
-    }
-
-    /// Decode errors by cause.
-    pub fn decode_errors(&self) -> Vec<(&'static str, u64)> {
-        self.decode_errors.lock().clone()
     }
 
     /// Counts a call that begins.

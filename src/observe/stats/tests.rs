@@ -48,12 +48,12 @@ fn endpoints_are_told_apart_by_cluster_and_address() {
 fn connections_are_open_while_their_guard_lives() {
     let listener = small().listener("in");
     let connection = listener.connection();
-    connection.decode_error("frame");
-    connection.decode_error("frame");
+    connection.decode_errors.add_one("frame");
+    connection.decode_errors.add_one("frame");
     assert_eq!((listener.open.get(), listener.accepted.get()), (1, 1));
     drop(connection);
     assert_eq!(listener.open.get(), 0);
-    assert_eq!(listener.decode_errors(), [("frame", 2)]);
+    assert_eq!(listener.decode_errors.get(), [("frame", 2)]);
 }
 
 #[tokio::test(start_paused = true)]

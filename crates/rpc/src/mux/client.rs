@@ -3,8 +3,8 @@
 use super::dispatching::{Session, judge};
 use crate::events::Events;
 use crate::{Failure, Flags, Request, Response, Serve, Status, Why};
+use arc_swap::ArcSwapOption;
 use muxgate_wire::mux::client::{ClientConfig, SessionStatus, Why as BusyWhy};
-use parking_lot::Mutex;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
@@ -30,23 +30,20 @@ pub struct ClientParams {
 pub struct Client {
     params: ClientParams,
     events: Arc<dyn Events>,
-    session: Mutex<Option<Arc<Session>>>,
+    session: ArcSwapOption<Session>,
     /// Held by the one call that connects; the others wait for it.
     connecting: tokio::sync::Mutex<()>,
 }
 
-/// A session that the service drains may not be the last chance twice: then the call goes elsewhere.
-const SESSIONS_TRIED: usize = 2;
-
 impl Client {
     /// A client without a session; the first call makes one.
     pub fn new(params: ClientParams, events: Arc<dyn Events>) -> Self {
-        Self { params, events, session: Mutex::new(None), connecting: tokio::sync::Mutex::new(()) }
+        Self { params, events, session: ArcSwapOption::empty(), connecting: tokio::sync::Mutex::new(()) }
     }
 
     /// The session, if it takes calls. A lease that has run out makes it unwanted, not unusable.
     fn usable(&self) -> Option<Arc<Session>> {
-        let session = self.session.lock().clone()?;
+        let session = self.session.load_full()?;
         match session.status() {
             SessionStatus::Closed | SessionStatus::Busy(BusyWhy::Draining) => None,
             SessionStatus::Open | SessionStatus::Busy(_) => Some(session),
@@ -71,23 +68,22 @@ impl Client {
             })?;
         let config = self.params.session.clone();
         let session = Session::start(io, config, self.params.max_frame, Arc::clone(&self.events));
-        *self.session.lock() = Some(Arc::clone(&session));
+        self.session.store(Some(Arc::clone(&session)));
         Ok(session)
     }
 
     async fn exchange(&self, request: &Request) -> Result<Response, Failure> {
-        let mut tried = 0;
-        let reply = loop {
-            let session = self.session().await?;
-            tried += 1;
-            match session.dispatch(request).await {
-                // The session ended or began to drain between the look and the leap: nothing was written.
+        let reply = match self.session.load_full() {
+            Some(session) => match session.dispatch(request).await {
+                // The session ended or drains, and nothing was written: a new one may take the call.
                 Err(failure)
-                    if failure.why() == Why::ConnectionLost
-                        && failure.flags().has(Flags::RETRYABLE)
-                        && tried < SESSIONS_TRIED => {}
-                answer => break answer?,
-            }
+                    if failure.why() == Why::ConnectionLost && failure.flags().has(Flags::RETRYABLE) =>
+                {
+                    self.session().await?.dispatch(request).await?
+                }
+                answer => answer?,
+            },
+            None => self.session().await?.dispatch(request).await?,
         };
         let (contexts, body) = judge(reply)?;
         Ok(match body.is_empty() && request.body.is_oneway() {
@@ -98,12 +94,12 @@ impl Client {
 }
 
 impl Serve for Client {
-    async fn call(&self, request: Request) -> Result<Response, Failure> {
-        self.exchange(&request).await.map_err(|failure| failure.at(self.params.address))
+    async fn call(&self, request: &mut Request) -> Result<Response, Failure> {
+        self.exchange(request).await.map_err(|failure| failure.at(self.params.address))
     }
 
     fn status(&self) -> Status {
-        match self.session.lock().as_ref().map(|session| session.status()) {
+        match self.session.load().as_ref().map(|session| session.status()) {
             Some(SessionStatus::Busy(_)) => Status::Busy,
             // A session that ended is replaced by the next call.
             None | Some(SessionStatus::Open | SessionStatus::Closed) => Status::Open,
@@ -113,7 +109,7 @@ impl Serve for Client {
 
 impl Drop for Client {
     fn drop(&mut self) {
-        if let Some(session) = self.session.lock().take() {
+        if let Some(session) = self.session.swap(None) {
             session.retire();
         }
     }

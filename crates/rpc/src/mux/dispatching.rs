@@ -2,7 +2,7 @@
 
 use super::{Clock, READ_CHUNK};
 use crate::events::Events;
-use crate::io::{Io, ReadBuffer};
+use crate::io::{Io, ReadBuffer, poll_write};
 use crate::{Failure, Flags, Request, Why, bridge};
 use bytes::Bytes;
 use futures_util::task::AtomicWaker;
@@ -19,9 +19,9 @@ use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll};
+use std::time::Duration;
 use tokio::sync::oneshot;
-use tokio::time::{Instant, Sleep, sleep_until};
-use tokio_util::io::poll_write_buf;
+use tokio::time::{Sleep, sleep_until};
 
 /// What a call waits for.
 type Token = oneshot::Sender<Result<Rdispatch, Failure>>;
@@ -70,7 +70,10 @@ impl Session {
     }
 
     pub(super) fn status(&self) -> SessionStatus {
-        self.machine.lock().status(self.clock.now())
+        let machine = self.machine.lock();
+        // Reading the clock costs more than all the rest, and only a lease needs it.
+        let now = if machine.has_lease() { self.clock.now() } else { Duration::ZERO };
+        machine.status(now)
     }
 
     /// Sends one call and waits for its answer. Dropping the future takes the call back, or tells the service.
@@ -86,7 +89,7 @@ impl Session {
     fn send(&self, request: &Request, token: Token) -> Result<Call, Failure> {
         let head = DispatchHead {
             contexts: |out: &mut context::ContextWriter<'_>| {
-                bridge::write_contexts(&request.ctx, request.local.attempt, Instant::now(), out);
+                bridge::write_contexts(&request.ctx, request.local.attempt, out);
             },
             dst: if request.dst.is_empty() { b"" } else { request.dst.as_bytes() },
             dtab: &request.dtab,
@@ -144,7 +147,7 @@ impl Session {
     fn poll_timer(
         &self,
         mut timer: Pin<&mut Sleep>,
-        next: &mut Option<std::time::Duration>,
+        next: &mut Option<Duration>,
         cx: &mut Context<'_>,
     ) -> Poll<SessionError> {
         loop {
@@ -236,7 +239,7 @@ impl<T: Io> Socket<T> {
             if !self.blocked() {
                 return Ok(());
             }
-            match poll_write_buf(Pin::new(&mut self.io), cx, &mut self.staged) {
+            match poll_write(&mut self.io, cx, &mut self.staged) {
                 Poll::Ready(Ok(1..)) => {}
                 Poll::Ready(_) => return Err(()),
                 Poll::Pending => return Ok(()),

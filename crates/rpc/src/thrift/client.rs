@@ -103,8 +103,8 @@ impl Client {
 }
 
 impl Serve for Client {
-    async fn call(&self, request: Request) -> Result<Response, Failure> {
-        self.exchange(&request).await.map_err(|failure| failure.at(self.params.address))
+    async fn call(&self, request: &mut Request) -> Result<Response, Failure> {
+        self.exchange(request).await.map_err(|failure| failure.at(self.params.address))
     }
 
     fn status(&self) -> Status {

@@ -9,4 +9,4 @@ pub use client::{Client, ClientParams};
 pub use server::{ServerParams, serve};
 
 /// Bytes asked for by one read: most calls and replies are far smaller.
-pub(crate) const READ_CHUNK: usize = 8 << 10;
+pub(crate) const READ_CHUNK: usize = 32 << 10;

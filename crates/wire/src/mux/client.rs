@@ -261,6 +261,11 @@ impl<T> ClientSession<T> {
         SessionStatus::Busy(busy)
     }
 
+    /// Whether the server has given a lease that ends: only then does [`Self::status`] look at the time.
+    pub fn has_lease(&self) -> bool {
+        self.lease_end.is_some()
+    }
+
     /// What is to be written. `is_empty` before a call tells whether the socket task must be woken after it.
     pub fn outbox(&self) -> &Outbox {
         &self.outbox
@@ -306,7 +311,7 @@ impl<T> ClientSession<T> {
         }
         let started = *self.started.get_or_insert(now);
         if !self.is_established() {
-            if started + self.config.handshake_timeout <= now {
+            if started.saturating_add(self.config.handshake_timeout) <= now {
                 return Err(self.die(SessionError::HandshakeTimeout));
             }
             return Ok(self.next_tick());
@@ -315,7 +320,7 @@ impl<T> ClientSession<T> {
             return Err(self.die(SessionError::PartialIdle));
         }
         match self.ping {
-            Ping::Sent(at) if at + self.config.ping_timeout <= now => {
+            Ping::Sent(at) if at.saturating_add(self.config.ping_timeout) <= now => {
                 return Err(self.die(SessionError::PingTimeout));
             }
             Ping::Due(at) if self.config.ping_interval.is_some() && at.is_none_or(|at| at <= now) => {
@@ -330,10 +335,10 @@ impl<T> ClientSession<T> {
     /// When [`Self::tick`] is to be called next; `None` = not before the next frame.
     pub fn next_tick(&self) -> Option<Duration> {
         if !self.is_established() {
-            return self.started.map(|at| at + self.config.handshake_timeout);
+            return self.started.map(|at| at.saturating_add(self.config.handshake_timeout));
         }
         let ping = match self.ping {
-            Ping::Sent(at) => Some(at + self.config.ping_timeout),
+            Ping::Sent(at) => Some(at.saturating_add(self.config.ping_timeout)),
             Ping::Due(at) => self.config.ping_interval.and(at),
         };
         ping.into_iter().chain(self.partials.idle_at()).min()

@@ -109,7 +109,7 @@ impl Reassembly {
 
     /// When the first stream counts as abandoned, if there is any.
     pub fn idle_at(&self) -> Option<Duration> {
-        self.partials.values().map(|partial| partial.touched + limits::PARTIAL_IDLE).min()
+        self.partials.values().map(|partial| partial.touched.saturating_add(limits::PARTIAL_IDLE)).min()
     }
 }
 

@@ -265,7 +265,8 @@ impl Outbox {
     }
 
     /// Hands out all that is ready, by swapping it with `empty`, which must be the last one handed out, all written;
-    /// does nothing when it is not. The memory of the two is used in turns. What is handed out counts as written.
+    /// does nothing when it is not. The memory of the two is used in turns. What is handed out counts as
+    /// written, but also as queued until the next call, which should therefore follow the last write at once.
     pub fn hand_out(&mut self, empty: &mut Staged) {
         if empty.has_remaining() {
             return;

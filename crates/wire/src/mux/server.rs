@@ -39,7 +39,7 @@ use super::message::{MessageError, Tdispatch, Tlease, Treq};
 use super::outbox::Outbox;
 use super::session::{Call, SessionError};
 use super::table::{Slot, Table};
-use bytes::{Buf, Bytes, BytesMut};
+use bytes::{Bytes, BytesMut};
 use std::time::Duration;
 
 /// Settings of a server session.
@@ -257,7 +257,8 @@ impl<U> ServerSession<U> {
     /// that is still in its handshake hears of the latest one right after.
     pub fn lease(&mut self, millis: u32, now: Duration) {
         self.lease = Some(millis);
-        self.lease_end = (millis != u32::MAX).then(|| now + Duration::from_millis(millis.into()));
+        self.lease_end =
+            (millis != u32::MAX).then(|| now.saturating_add(Duration::from_millis(millis.into())));
         if matches!(self.phase, Phase::Open | Phase::Draining) {
             self.push_lease();
         }
@@ -295,7 +296,9 @@ impl<U> ServerSession<U> {
     /// When [`Self::tick`] is to be called next; `None` = not before the next frame.
     pub fn next_tick(&self) -> Option<Duration> {
         match self.phase {
-            Phase::Fresh | Phase::Probed => self.started.map(|at| at + self.config.handshake_timeout),
+            Phase::Fresh | Phase::Probed => {
+                self.started.map(|at| at.saturating_add(self.config.handshake_timeout))
+            }
             _ => self.partials.idle_at(),
         }
     }
@@ -332,6 +335,6 @@ impl<U> ServerSession<U> {
 
     /// Whether as much waits to be written as may.
     fn is_backed_up(&self) -> bool {
-        self.outbox.has_remaining() && self.outbox.queued_bytes() >= self.config.max_queued_bytes
+        self.outbox.queued_bytes() >= self.config.max_queued_bytes
     }
 }

@@ -4,8 +4,9 @@ use super::frame::Tag;
 use super::outbox::{Outbox, Ticket};
 use std::collections::BTreeMap;
 
-/// Tags below this are kept in a vector that grows as they are used; 64 Ki slots at most.
-const DENSE: usize = 1 << 16;
+/// Tags below this are kept in a vector that grows as they are used: as many as may be in flight by default, for clients
+/// take the smallest free tag. A stranger who takes the largest of them costs us half a megabyte, no more.
+const DENSE: usize = super::limits::MAX_IN_FLIGHT;
 /// Answered calls that the sparse part keeps before it looks for those whose reply is long gone.
 const SPARSE_KEPT: usize = 1024;
 
@@ -104,7 +105,8 @@ mod tests {
     #[test]
     fn small_and_large_tags() {
         let mut table = Table::new();
-        for tag in [0, 1, 2, 65535, 65536, Tag::MAX.get()] {
+        let edge = DENSE as u32;
+        for tag in [0, 1, 2, edge - 1, edge, Tag::MAX.get()] {
             let old = table.set(Tag::new(tag).unwrap(), running(tag), &Outbox::default());
             assert!(matches!(old, Slot::Free));
         }
@@ -112,7 +114,7 @@ mod tests {
         assert!(matches!(table.set(Tag::MAX, Slot::Free, &Outbox::default()), Slot::Running { .. }));
         assert!(matches!(table.set(Tag::SESSION, Slot::Free, &Outbox::default()), Slot::Running { .. }));
         let left: Vec<_> = table.take_running().map(|(tag, token)| (tag.get(), token)).collect();
-        assert_eq!(left, [0, 2, 65535, 65536].map(|tag| (tag, Some(tag))));
+        assert_eq!(left, [0, 2, edge - 1, edge].map(|tag| (tag, Some(tag))));
         assert_eq!(table.running(), 0);
     }
 

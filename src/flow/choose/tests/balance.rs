@@ -31,7 +31,7 @@ impl Table {
     }
 
     async fn call(&self) {
-        self.balance.pick(&[]).expect("an endpoint").call(request()).await.expect("an answer");
+        self.balance.pick(&[]).expect("an endpoint").call(&mut request()).await.expect("an answer");
     }
 }
 
@@ -143,11 +143,25 @@ async fn the_less_loaded_of_two_is_taken() {
     let table = table(&Balancer::LeastLoaded, &[1.0; 3]);
     table.nodes[1].does(Mode::Hang);
     let members = table.balance.members();
-    let mut held = Box::pin(members[1].0.call(request()));
+    let mut slow = request();
+    let mut held = Box::pin(members[1].0.call(&mut slow));
     assert!(futures_util::poll!(&mut held).is_pending());
     assert_eq!(table.shares(1_000, &[])[1], 0.0);
     drop(held);
     assert!(table.shares(1_000, &[])[1] > 0.2);
+}
+
+#[tokio::test(start_paused = true)]
+async fn two_unequal_endpoints_are_always_compared() {
+    for loaded in 0..2 {
+        let table = table(&Balancer::LeastLoaded, &[1.0, 3.0]);
+        table.nodes[loaded].does(Mode::Hang);
+        let members = table.balance.members();
+        let mut slow = request();
+        let mut held = Box::pin(members[loaded].0.call(&mut slow));
+        assert!(futures_util::poll!(&mut held).is_pending());
+        assert_eq!(table.shares(1_000, &[])[loaded], 0.0);
+    }
 }
 
 #[tokio::test(start_paused = true)]
@@ -180,12 +194,14 @@ async fn an_endpoint_without_history_gets_one_call_until_it_answers() {
     table.nodes[1].takes(Duration::from_millis(5));
     table.nodes[0].does(Mode::Hang);
     let members = table.balance.members();
-    members[1].0.call(request()).await.unwrap();
+    members[1].0.call(&mut request()).await.unwrap();
     let fresh = table.balance.pick(&[]).unwrap();
     assert_eq!(fresh.addr(), addr(0), "nothing is known against it");
-    let mut first = Box::pin(fresh.call(request()));
+    let mut slow = request();
+    let mut first = Box::pin(fresh.call(&mut slow));
     assert!(futures_util::poll!(&mut first).is_pending());
     for _ in 0..1_000 {
+        assert_eq!(table.balance.pick(&[]).unwrap().addr(), addr(1));
         table.call().await;
     }
     assert_eq!(table.nodes[0].calls(), 1);
@@ -197,17 +213,17 @@ async fn failures_cost_and_are_forgotten() {
         let table = table(&balancer, &[1.0; 2]);
         let members = table.balance.members();
         for (endpoint, _) in &members {
-            endpoint.call(request()).await.unwrap();
+            endpoint.call(&mut request()).await.unwrap();
         }
         table.nodes[0].does(Mode::Fail(Why::ConnectionLost, Flags::NONE));
-        members[0].0.call(request()).await.unwrap_err();
+        members[0].0.call(&mut request()).await.unwrap_err();
         assert_eq!(table.shares(1_000, &[])[0], 0.0, "{balancer:?}");
         tokio::time::advance(Duration::from_secs(6)).await;
         assert!(table.shares(1_000, &[])[0] > 0.2, "{balancer:?}");
-        members[0].0.call(request()).await.unwrap_err();
+        members[0].0.call(&mut request()).await.unwrap_err();
         table.nodes[0].does(Mode::Answer);
         for _ in 0..3 {
-            members[0].0.call(request()).await.unwrap();
+            members[0].0.call(&mut request()).await.unwrap();
         }
         assert_eq!(members[0].0.failing(), 0.0, "three answers clear one failure");
     }
@@ -225,14 +241,14 @@ async fn what_says_nothing_about_the_endpoint_costs_nothing() {
         (Why::Draining, Flags::NONE),
     ] {
         table.nodes[0].does(Mode::Fail(why, flags));
-        let failure = endpoint.call(request()).await.unwrap_err();
+        let failure = endpoint.call(&mut request()).await.unwrap_err();
         assert_eq!(failure.from(), Some(addr(0)));
         assert_eq!(endpoint.failing(), 0.0, "{why:?}");
     }
     for why in [Why::Timeout, Why::Connect, Why::Nack, Why::Upstream] {
         table.nodes[0].does(Mode::Fail(why, Flags::NONE));
         let before = endpoint.failing();
-        endpoint.call(request()).await.unwrap_err();
+        endpoint.call(&mut request()).await.unwrap_err();
         assert!(endpoint.failing() > before, "{why:?}");
     }
 }

@@ -8,7 +8,7 @@ async fn a_call_waits_while_nothing_is_known() {
     let scene = Scene::new(Balancer::LeastLoaded, Members::Pending);
     assert_eq!(scene.cluster.status(), Status::Open);
     let cluster = Arc::clone(&scene.cluster);
-    let call = tokio::spawn(async move { cluster.call(request()).await });
+    let call = tokio::spawn(async move { cluster.call(&mut request()).await });
     tokio::time::advance(Duration::from_secs(5)).await;
     assert!(!call.is_finished());
     scene.say(known(0..2)).await;
@@ -19,28 +19,28 @@ async fn a_call_waits_while_nothing_is_known() {
 async fn the_wait_ends_with_the_binding_limit_or_the_deadline() {
     let scene = Scene::new(Balancer::LeastLoaded, Members::Pending);
     let start = Instant::now();
-    let failure = scene.cluster.call(request()).await.unwrap_err();
+    let failure = scene.cluster.call(&mut request()).await.unwrap_err();
     assert_eq!((failure.why(), start.elapsed().as_secs()), (Why::NameUnavailable, 10));
     let mut hurried = request();
     hurried.ctx.deadline = Some(Deadline::at(Instant::now() + Duration::from_secs(2)));
-    let failure = scene.cluster.call(hurried).await.unwrap_err();
+    let failure = scene.cluster.call(&mut hurried).await.unwrap_err();
     assert_eq!((failure.why(), start.elapsed().as_secs()), (Why::Expired, 12));
 }
 
 #[tokio::test(start_paused = true)]
 async fn empty_and_negative_are_followed() {
     let scene = Scene::of(0..2);
-    scene.cluster.call(request()).await.unwrap();
+    scene.cluster.call(&mut request()).await.unwrap();
     for (members, text) in [(known(0..0), "has no endpoints"), (Members::None, "no such cluster")] {
         scene.say(members).await;
-        let failure = scene.cluster.call(request()).await.unwrap_err();
+        let failure = scene.cluster.call(&mut request()).await.unwrap_err();
         assert_eq!(failure.why(), Why::NoEndpoint);
         assert!(failure.flags().has(Flags::RETRYABLE.with(Flags::REJECTED)));
         assert!(failure.text().contains(text) && failure.text().starts_with(scene.cluster.id().as_str()));
         assert_eq!(scene.cluster.status(), Status::Closed);
     }
     scene.say(known(0..1)).await;
-    scene.cluster.call(request()).await.unwrap();
+    scene.cluster.call(&mut request()).await.unwrap();
     assert_eq!(*scene.events.members.lock(), [(2, 2, 0), (0, 0, 2), (0, 0, 0), (1, 1, 0)]);
 }
 
@@ -49,7 +49,7 @@ async fn all_closed_is_no_endpoint() {
     let scene = Scene::of(0..2);
     scene.node(0).is(Status::Closed);
     scene.node(1).is(Status::Closed);
-    let failure = scene.cluster.call(request()).await.unwrap_err();
+    let failure = scene.cluster.call(&mut request()).await.unwrap_err();
     assert_eq!(failure.why(), Why::NoEndpoint);
     assert!(failure.text().contains("none of the 2"), "{failure}");
 }
@@ -60,14 +60,14 @@ async fn bc_14_a_failed_lookup_keeps_what_was_known() {
     let scene = Scene::of(0..2);
     scene.say(Members::Unknown("store away".into())).await;
     scene.say(Members::Pending).await;
-    scene.cluster.call(request()).await.unwrap();
+    scene.cluster.call(&mut request()).await.unwrap();
     let fresh = Scene::new(Balancer::LeastLoaded, Members::Unknown("store away".into()));
-    let failure = fresh.cluster.call(request()).await.unwrap_err();
+    let failure = fresh.cluster.call(&mut request()).await.unwrap_err();
     assert_eq!(failure.why(), Why::NameUnavailable);
     assert!(failure.text().contains("store away"), "{failure}");
     fresh.say(Members::Pending).await;
     let cluster = Arc::clone(&fresh.cluster);
-    let call = tokio::spawn(async move { cluster.call(request()).await });
+    let call = tokio::spawn(async move { cluster.call(&mut request()).await });
     tokio::task::yield_now().await;
     fresh.say(known(5..6)).await;
     call.await.unwrap().unwrap();
@@ -78,7 +78,7 @@ async fn an_address_that_stays_keeps_its_record() {
     let scene = Scene::new(EWMA, known(0..3));
     scene.node(1).takes(Duration::from_millis(30));
     for _ in 0..20 {
-        scene.cluster.call(request()).await.unwrap();
+        scene.cluster.call(&mut request()).await.unwrap();
     }
     let find =
         |port| scene.cluster.endpoints().into_iter().find(|(it, _)| it.addr() == addr(port)).unwrap().0;
@@ -98,11 +98,11 @@ async fn a_removed_endpoint_gets_no_calls_and_goes_with_its_last_one() {
     let node = scene.node(0);
     node.takes(Duration::from_secs(3));
     let cluster = Arc::clone(&scene.cluster);
-    let call = tokio::spawn(async move { cluster.call(request()).await });
+    let call = tokio::spawn(async move { cluster.call(&mut request()).await });
     tokio::task::yield_now().await;
     scene.say(known(1..2)).await;
     for _ in 0..50 {
-        scene.cluster.call(request()).await.unwrap();
+        scene.cluster.call(&mut request()).await.unwrap();
     }
     assert_eq!(node.calls(), 1);
     // Held by the stage, this test, and the service under the call.
@@ -127,7 +127,7 @@ async fn the_set_outlives_its_source() {
     let scene = Scene::of(0..1);
     drop(scene.members);
     tokio::task::yield_now().await;
-    scene.cluster.call(request()).await.unwrap();
+    scene.cluster.call(&mut request()).await.unwrap();
 }
 
 #[tokio::test(start_paused = true)]
@@ -137,8 +137,8 @@ async fn a_cancelled_call_leaves_no_load_and_no_mark() {
     let purse = Arc::new(Purse::default());
     let calls: Vec<_> = (0..100)
         .map(|_| {
-            let (cluster, request) = (Arc::clone(&scene.cluster), paying(&purse));
-            tokio::spawn(async move { cluster.call(request).await })
+            let (cluster, mut request) = (Arc::clone(&scene.cluster), paying(&purse));
+            tokio::spawn(async move { cluster.call(&mut request).await })
         })
         .collect();
     tokio::time::advance(Duration::from_millis(1)).await;

@@ -83,7 +83,7 @@ impl Node {
 struct Played(Arc<Node>);
 
 impl Serve for Played {
-    async fn call(&self, request: Request) -> Result<Response, Failure> {
+    async fn call(&self, request: &mut Request) -> Result<Response, Failure> {
         self.0.calls.fetch_add(1, SeqCst);
         self.0.seen.lock().push((request.local.attempt, request.local.tried.clone()));
         let (takes, mode) = (*self.0.takes.lock(), self.0.mode.lock().clone());

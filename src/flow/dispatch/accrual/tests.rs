@@ -13,7 +13,7 @@ type Script = Arc<Mutex<Option<Result<Class, Failure>>>>;
 struct Behind(Script);
 
 impl Serve for Behind {
-    async fn call(&self, _: Request) -> Result<Response, Failure> {
+    async fn call(&self, _: &mut Request) -> Result<Response, Failure> {
         let next = self.0.lock().clone();
         match next {
             Some(Ok(class)) => Ok(Response { class, ..Response::nothing() }),
@@ -64,7 +64,7 @@ fn request() -> Request {
 impl Scene {
     async fn sees(&self, next: Result<Class, Failure>) {
         *self.script.lock() = Some(next);
-        let _ = self.accrual.call(request()).await;
+        let _ = self.accrual.call(&mut request()).await;
     }
 
     async fn fails(&self, why: Why) {
@@ -139,7 +139,8 @@ async fn dead_to_alive_by_a_call_sent_in_panic() {
 async fn exactly_one_probe_is_out_and_its_success_revives() {
     let scene = Scene::due().await;
     *scene.script.lock() = None;
-    let mut probe = Box::pin(scene.accrual.call(request()));
+    let mut slow = request();
+    let mut probe = Box::pin(scene.accrual.call(&mut slow));
     assert!(futures_util::poll!(&mut probe).is_pending());
     assert_eq!(scene.accrual.status(), Status::Doubtful);
     // The loser of the race goes through, and its failure does not count.
@@ -181,7 +182,8 @@ async fn a_probe_that_says_nothing_is_given_back() {
         assert_eq!(scene.events.probed.load(Relaxed), given_back + 1);
     }
     *scene.script.lock() = None;
-    let mut probe = Box::pin(scene.accrual.call(request()));
+    let mut slow = request();
+    let mut probe = Box::pin(scene.accrual.call(&mut slow));
     assert!(futures_util::poll!(&mut probe).is_pending());
     assert_eq!(scene.accrual.status(), Status::Doubtful);
     drop(probe);
@@ -192,7 +194,8 @@ async fn a_probe_that_says_nothing_is_given_back() {
 async fn late_answers_belong_to_their_own_life() {
     let scene = scene();
     *scene.script.lock() = None;
-    let mut early = Box::pin(scene.accrual.call(request()));
+    let mut slow = request();
+    let mut early = Box::pin(scene.accrual.call(&mut slow));
     assert!(futures_util::poll!(&mut early).is_pending());
     let ticket = Ticket { life: 0, probe: false };
     scene.fails(Why::Connect).await;
@@ -223,7 +226,7 @@ fn verdicts_are_evidence_only() {
 async fn the_worse_status_of_both_counts() {
     struct Shut;
     impl Serve for Shut {
-        async fn call(&self, _: Request) -> Result<Response, Failure> {
+        async fn call(&self, _: &mut Request) -> Result<Response, Failure> {
             Err(Failure::new(Why::Connect, "shut"))
         }
         fn status(&self) -> Status {
@@ -232,7 +235,7 @@ async fn the_worse_status_of_both_counts() {
     }
     let accrual = AccrualLayer::new(params::Accrual::default(), Arc::new(())).layer(Shut);
     assert_eq!(accrual.status(), Status::Busy);
-    assert!(accrual.call(request()).await.is_err());
+    assert!(accrual.call(&mut request()).await.is_err());
     assert_eq!(accrual.status(), Status::Busy);
 }
 

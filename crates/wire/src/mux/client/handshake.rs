@@ -60,8 +60,8 @@ impl<T> ClientSession<T> {
         Err(self.die(failed.into()))
     }
 
-    /// The server does not know the handshake. The Rerr by which it says so has done its duty; any other message is
-    /// handled (Finagle throws it away).
+    /// The server does not know the handshake. The Rerr by which it says so has done its duty, and any other R message
+    /// answers nothing, for nothing else has been sent; a T message is handled (Finagle throws it away).
     fn no_handshake(&mut self, frame: &Frame, now: Duration) -> Result<Shaken<T>, SessionError> {
         if self.phase == Phase::Offering {
             return Err(self.die(HandshakeError::Unexpected(frame.kind).into()));
@@ -70,8 +70,12 @@ impl<T> ClientSession<T> {
             return Err(self.die(HandshakeError::Tls.into()));
         }
         let event = self.established(Agreed::NOTHING, now);
-        let done = !frame.fragment && matches!(frame.kind, kind::RERR | kind::RERR_OLD);
-        Ok(if done { Shaken::Event(Some(event)) } else { Shaken::First(event) })
+        let t_message = matches!(
+            frame.kind,
+            kind::TPING | kind::TDRAIN | kind::TLEASE | kind::TDISPATCH | kind::TREQ | kind::TINIT
+        );
+        let first = frame.fragment || t_message;
+        Ok(if first { Shaken::First(event) } else { Shaken::Event(Some(event)) })
     }
 
     fn established(&mut self, agreed: Agreed, now: Duration) -> Event<T> {

@@ -148,7 +148,7 @@ impl<T> ClientSession<T> {
     fn pong(&mut self) {
         self.proven = true;
         if let (Ping::Sent(at), Some(interval)) = (self.ping, self.config.ping_interval) {
-            self.ping = Ping::Due(Some(at + interval));
+            self.ping = Ping::Due(Some(at.saturating_add(interval)));
         }
     }
 

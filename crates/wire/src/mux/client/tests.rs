@@ -94,8 +94,11 @@ fn probing_to_offering_to_running() {
 #[test]
 fn probing_to_running_without_handshake() {
     let refusal = frame(-128, 1, b"unknown");
-    let (wrong_tag, ping) = (frame(127, 2, PROBE), frame(kind::TPING, 9, b""));
-    for (answer, sent) in [(refusal, vec![]), (wrong_tag, vec![]), (ping, vec![(kind::RPING, 9)])] {
+    let (wrong_tag, reply) = (frame(127, 2, PROBE), ok(2));
+    let ping = frame(kind::TPING, 9, b"");
+    for (answer, sent) in
+        [(refusal, vec![]), (wrong_tag, vec![]), (reply, vec![]), (ping, vec![(kind::RPING, 9)])]
+    {
         let mut session = ClientSession::new(ClientConfig { ping_interval: None, ..ClientConfig::default() });
         written(&mut session);
         send(&mut session, 1, "early").unwrap();

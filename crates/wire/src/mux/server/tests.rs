@@ -4,6 +4,7 @@ use super::super::handshake::{HandshakeError, PROBE, TlsLevel};
 use super::super::message::{Init, Rdispatch, Rreq, Status};
 use super::*;
 use crate::pairs::MAX_STR16;
+use bytes::Buf;
 
 const T0: Duration = Duration::ZERO;
 
