@@ -76,6 +76,15 @@ fn the_full_example_shows_the_defaults() -> Result<(), Bad> {
 }
 
 #[test]
+fn the_files_of_the_readme_are_good() -> Result<(), Bad> {
+    let readme = include_str!("../../../README.md");
+    let files: Vec<_> =
+        readme.split("```yaml\n").skip(1).filter_map(|rest| rest.split("```").next()).collect();
+    assert!(!files.is_empty());
+    files.into_iter().try_for_each(|file| parse("README.md", file).map(drop).map_err(Bad::from))
+}
+
+#[test]
 fn the_example_of_the_containers_is_good() -> Result<(), Bad> {
     let plan = parse("gateway.yaml", include_str!("../../../examples/compose/gateway.yaml"))?;
     assert_eq!(plan.listeners().len(), 3);
