@@ -324,10 +324,11 @@ impl<T: Io, S: Serve> Socket<T, S> {
         request.local.discarded = Some(Arc::clone(&discarded));
         let in_progress = InProgress { session: Arc::clone(session), bytes };
         let service = Arc::clone(&self.service);
-        let task = tokio::spawn(async move {
+        // Boxed, since the runtime would move what is large several times before it is at its place.
+        let task = tokio::spawn(Box::pin(async move {
             let result = service.call(&mut request).await;
             in_progress.session.reply(call, result);
-        });
+        }));
         machine.accept(call, Running { task: task.abort_handle(), discarded });
     }
 
