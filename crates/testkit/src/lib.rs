@@ -7,6 +7,7 @@
 pub mod apache;
 pub mod backend;
 pub mod caller;
+pub mod collector;
 pub mod finagle;
 pub mod gateway;
 pub mod hex;

@@ -313,6 +313,8 @@ impl ClosedPort {
     /// If there is none.
     pub fn new() -> Self {
         let socket = TcpSocket::new_v4().expect("a socket");
+        // So that others may listen here once this one has ended.
+        socket.set_reuseaddr(true).expect("a socket option");
         socket.bind("127.0.0.1:0".parse().expect("an address")).expect("a free port");
         let addr = socket.local_addr().expect("a bound socket has an address");
         Self(socket, addr)
