@@ -2,4 +2,10 @@
 //!
 //! Not here: BC-03 (unframed Thrift), BC-07 (classified retries), BC-14 (a watched store), BC-15 (a trust setting).
 
+mod bounds;
+mod chain;
+mod mux;
+mod names;
 mod oneway;
+mod plain;
+mod trace;

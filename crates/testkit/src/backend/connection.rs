@@ -16,6 +16,8 @@ use tokio::task::{AbortHandle, JoinSet};
 
 /// Longest frame taken.
 const MAX_FRAME: usize = 64 << 20;
+/// The tag of [`super::Backend::drain`]'s Tdrain.
+const TDRAIN_TAG: u32 = 1;
 /// Frames that wait to be written.
 const UNWRITTEN: usize = 1024;
 
@@ -172,7 +174,7 @@ impl Connection {
             mux::RERR | mux::OLD_RERR if &body[..] == mux::TINIT_CHECK => {
                 self.write(mux::frame(kind, tag, &body)).await;
             }
-            mux::RDRAIN => self.shared.note(Event::Drained(self.number)),
+            mux::RDRAIN if tag == TDRAIN_TAG => self.shared.note(Event::Drained(self.number)),
             mux::TDISCARDED | mux::OLD_TDISCARDED if body.len() >= 3 => self.discard(&body).await,
             mux::TDISPATCH | mux::TREQ => {
                 let dispatch = match kind {
