@@ -6,6 +6,8 @@
 
 pub mod apache;
 pub mod backend;
+pub mod caller;
+pub mod collector;
 pub mod finagle;
 pub mod gateway;
 pub mod hex;
@@ -17,8 +19,12 @@ pub mod mux;
 pub mod proc;
 pub mod raw;
 pub mod thrift;
+pub mod ttwitter;
+pub mod until;
 pub mod zipkin;
 
 pub use backend::Backend;
+pub use caller::Caller;
 pub use gateway::Gateway;
 pub use proc::Proc;
+pub use until::until;

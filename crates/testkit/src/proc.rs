@@ -133,6 +133,21 @@ impl Proc {
         status.expect("it has ended")
     }
 
+    /// Its resident memory in bytes: now, and the most it ever was.
+    ///
+    /// # Panics
+    /// If it has ended.
+    pub fn memory(&self) -> (u64, u64) {
+        let file = format!("/proc/{}/status", self.pid.as_raw_nonzero());
+        let text = std::fs::read_to_string(&file).unwrap_or_else(|e| panic!("{}: {file}: {e}", self.name));
+        let field = |key: &str| {
+            let line = text.lines().find_map(|line| line.strip_prefix(key));
+            let number = line.and_then(|line| line.split_whitespace().next()?.parse::<u64>().ok());
+            number.unwrap_or_else(|| panic!("{}: no {key} in {text}", self.name)) * 1024
+        };
+        (field("VmRSS:"), field("VmHWM:"))
+    }
+
     /// Whether it has ended.
     pub fn ended(&self) -> bool {
         self.end.status.lock().is_some()

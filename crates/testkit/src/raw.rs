@@ -120,6 +120,14 @@ impl Raw {
         }
     }
 
+    /// Ends the connection by a reset.
+    ///
+    /// # Panics
+    /// If that cannot be asked for.
+    pub fn reset(self) {
+        self.stream.set_zero_linger().expect("SO_LINGER can be set");
+    }
+
     /// Closes this side's half: the peer reads an end, and may still write.
     ///
     /// # Panics

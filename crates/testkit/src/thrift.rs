@@ -235,20 +235,20 @@ fn unzigzag(value: u32) -> i32 {
     (value >> 1) as i32 ^ -((value & 1) as i32)
 }
 
-struct Cursor<'a> {
-    bytes: &'a Bytes,
-    at: usize,
+pub(crate) struct Cursor<'a> {
+    pub(crate) bytes: &'a Bytes,
+    pub(crate) at: usize,
 }
 
 impl Cursor<'_> {
-    fn take(&mut self, n: usize) -> Option<Bytes> {
+    pub(crate) fn take(&mut self, n: usize) -> Option<Bytes> {
         let end = self.at.checked_add(n).filter(|end| *end <= self.bytes.len())?;
         let taken = self.bytes.slice(self.at..end);
         self.at = end;
         Some(taken)
     }
 
-    fn i32(&mut self) -> Option<i32> {
+    pub(crate) fn i32(&mut self) -> Option<i32> {
         self.take(4).map(|b| i32::from_be_bytes([b[0], b[1], b[2], b[3]]))
     }
 

@@ -139,8 +139,8 @@ impl Serve for Bind {
             Ok(route) => route,
             Err(failure) => return self.unrouted(arrived, failure),
         };
-        let deadline = deadline(request, route.params());
-        let target = match route.target(&*self.clusters, arrived, deadline).await {
+        let limit = limit(request, route.params());
+        let target = match route.target(&*self.clusters, arrived, limit.map(|(at, _)| at)).await {
             Ok(target) => target,
             Err(failure) => return self.unrouted(arrived, failure),
         };
@@ -150,10 +150,8 @@ impl Serve for Bind {
         request.local.purse = Some(Arc::clone(&service.purse));
         request.dst = target.residual;
         let call = target.cluster.call(request);
-        let result = match deadline {
-            Some(at) => timeout_at(at, call)
-                .await
-                .unwrap_or_else(|_| Err(Failure::new(Why::Timeout, "no answer before the call's deadline"))),
+        let result = match limit {
+            Some((at, whose)) => timeout_at(at, call).await.unwrap_or_else(|_| Err(late(whose))),
             None => call.await,
         };
         counted.end(&result, Instant::now());
@@ -169,15 +167,34 @@ impl Bind {
     }
 }
 
+/// Whose limit a call has.
+#[derive(Clone, Copy)]
+enum Whose {
+    Caller,
+    Service,
+}
+
 /// The moment that ends the call: the caller's, or the service's total if that is sooner.
-fn deadline(request: &mut Request, params: &Params) -> Option<Instant> {
+fn limit(request: &mut Request, params: &Params) -> Option<(Instant, Whose)> {
     let theirs = request.ctx.deadline.filter(|_| !request.local.deadline_doubted);
     let ours = params.total.map(|total| Deadline::at(request.local.arrived + total));
-    let smallest = match (theirs, ours) {
-        (Some(theirs), Some(ours)) => theirs.min(ours),
-        (Some(only), None) | (None, Some(only)) => only,
+    let (smallest, whose) = match (theirs, ours) {
+        (Some(theirs), Some(ours)) if theirs.min(ours) == ours => (ours, Whose::Service),
+        (Some(theirs), _) => (theirs, Whose::Caller),
+        (None, Some(ours)) => (ours, Whose::Service),
         (None, None) => return None,
     };
     request.ctx.deadline = Some(smallest);
-    Some(smallest.instant())
+    Some((smallest.instant(), whose))
+}
+
+/// The limit passed. At the caller's, nobody waits any more; but unlike a call that came too late, this one may have been
+/// done, so it is not called rejected.
+fn late(whose: Whose) -> Failure {
+    match whose {
+        Whose::Caller => {
+            Failure::new(Why::Expired, "no answer before the call's deadline").without(Flags::REJECTED)
+        }
+        Whose::Service => Failure::new(Why::Timeout, "no answer within the time limit of the service"),
+    }
 }

@@ -2,10 +2,12 @@
 
 use super::{Call, Event, Order, Reply, Shared};
 use crate::mux::{self, Dispatch};
-use crate::thrift::Message;
+use crate::thrift::{Message, REPLY};
+use crate::ttwitter;
 use bytes::{Buf, BufMut, Bytes, BytesMut};
 use std::collections::HashMap;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::net::{TcpListener, TcpStream};
@@ -14,6 +16,8 @@ use tokio::task::{AbortHandle, JoinSet};
 
 /// Longest frame taken.
 const MAX_FRAME: usize = 64 << 20;
+/// The tag of [`super::Backend::drain`]'s Tdrain.
+const TDRAIN_TAG: u32 = 1;
 /// Frames that wait to be written.
 const UNWRITTEN: usize = 1024;
 
@@ -23,12 +27,25 @@ pub(super) async fn accept(listener: TcpListener, shared: Arc<Shared>) {
     let mut number = 0;
     while let Ok((stream, _)) = listener.accept().await {
         shared.note(Event::Open(number));
-        connections.spawn(connection(stream, shared.clone(), number));
+        let end = End(shared.clone(), number);
+        connections.spawn(async move {
+            connection(stream, &end.0, number).await;
+            drop(end);
+        });
         number += 1;
     }
 }
 
-async fn connection(stream: TcpStream, shared: Arc<Shared>, number: usize) {
+/// Notes that a connection has ended, also if its task is aborted.
+struct End(Arc<Shared>, usize);
+
+impl Drop for End {
+    fn drop(&mut self) {
+        self.0.note(Event::Closed(self.1));
+    }
+}
+
+async fn connection(stream: TcpStream, shared: &Arc<Shared>, number: usize) {
     // Small frames must not wait for each other; if this fails they only do.
     let _ = stream.set_nodelay(true);
     let orders = shared.orders.subscribe();
@@ -42,12 +59,12 @@ async fn connection(stream: TcpStream, shared: Arc<Shared>, number: usize) {
         tags: HashMap::new(),
         before: None,
         is_mux: None,
+        upgraded: false,
     };
     tokio::select! {
         () = conn.serve(Frames { read, buffer: BytesMut::new() }, orders) => (),
-        () = writing(write, frames, &shared, number) => (),
+        () = writing(write, frames, shared, number) => (),
     }
-    shared.note(Event::Closed(number));
 }
 
 /// What a task of a connection wants written.
@@ -116,6 +133,8 @@ struct Connection {
     /// Framed calls are answered in order: when the last one has been.
     before: Option<oneshot::Receiver<()>>,
     is_mux: Option<bool>,
+    /// TTwitter: a header stands before every message.
+    upgraded: bool,
 }
 
 impl Connection {
@@ -144,7 +163,7 @@ impl Connection {
         // As Mux, the first word of a Thrift call would be an Rerr with a tag that no Mux client uses for it.
         let thrift = || matches!(frame.get(..2), Some([0x80, 0x01] | [0x82, _]));
         let is_mux = *self.is_mux.get_or_insert_with(|| !thrift());
-        if is_mux { self.mux(frame).await } else { self.framed(frame) }
+        if is_mux { self.mux(frame).await } else { self.framed(frame).await }
     }
 
     async fn mux(&mut self, message: Bytes) {
@@ -155,7 +174,7 @@ impl Connection {
             mux::RERR | mux::OLD_RERR if &body[..] == mux::TINIT_CHECK => {
                 self.write(mux::frame(kind, tag, &body)).await;
             }
-            mux::RDRAIN => self.shared.note(Event::Drained(self.number)),
+            mux::RDRAIN if tag == TDRAIN_TAG => self.shared.note(Event::Drained(self.number)),
             mux::TDISCARDED | mux::OLD_TDISCARDED if body.len() >= 3 => self.discard(&body).await,
             mux::TDISPATCH | mux::TREQ => {
                 let dispatch = match kind {
@@ -164,7 +183,12 @@ impl Connection {
                     _ => treq(&body).map(|body| Dispatch { body, ..Dispatch::default() }),
                 };
                 let Some(dispatch) = dispatch else { return };
-                let answer = self.call(dispatch, Some(tag), kind == mux::TREQ);
+                let is_treq = kind == mux::TREQ;
+                let answer = self.call(
+                    dispatch,
+                    move |reply, message| mux_answer(reply, message, tag, is_treq),
+                    Some(tag),
+                );
                 let handle = self.tasks.spawn(answer);
                 self.tags.insert(tag, handle);
             }
@@ -183,8 +207,17 @@ impl Connection {
         }
     }
 
-    fn framed(&mut self, frame: Bytes) {
-        let answer = self.call(Dispatch { body: frame, ..Dispatch::default() }, None, false);
+    async fn framed(&mut self, frame: Bytes) {
+        let upgrade = Message::parse(&frame).filter(|m| m.name == ttwitter::UPGRADE.as_bytes());
+        if let Some(call) = upgrade.filter(|_| self.shared.ttwitter.load(Ordering::Relaxed)) {
+            self.upgraded = true;
+            let reply = Message { kind: REPLY, seqid: 0, body: Bytes::from_static(&[0]), ..call };
+            return self.write(framed(&[], &reply.to_bytes())).await;
+        }
+        let plain = Dispatch { body: frame.clone(), ..Dispatch::default() };
+        let dispatch = if self.upgraded { ttwitter::parse(&frame).unwrap_or(plain) } else { plain };
+        let header: &[u8] = if self.upgraded { &[0] } else { &[] };
+        let answer = self.call(dispatch, move |reply, message| framed_answer(header, reply, message), None);
         let (done, next) = oneshot::channel();
         let before = self.before.replace(next);
         self.tasks.spawn(async move {
@@ -198,7 +231,10 @@ impl Connection {
     }
 
     /// Notes a call and carries out what is planned for it.
-    fn call(&self, dispatch: Dispatch, tag: Option<u32>, is_treq: bool) -> impl Future<Output = ()> + use<> {
+    fn call<A>(&self, dispatch: Dispatch, answer: A, tag: Option<u32>) -> impl Future<Output = ()> + use<A>
+    where
+        A: FnOnce(Reply, Option<Message>) -> Option<Write>,
+    {
         let message = Message::parse(&dispatch.body);
         let call = Call {
             conn: self.number,
@@ -209,22 +245,27 @@ impl Connection {
             bytes: dispatch.body,
             message: message.clone(),
         };
+        let plan = self.shared.next_plan(&call);
         self.shared.note(Event::Call(call));
-        let plan = self.shared.next_plan();
         let out = self.out.clone();
+        let mut released = self.shared.released.subscribe();
         async move {
             if !plan.delay.is_zero() {
                 tokio::time::sleep(plan.delay).await;
             }
-            if matches!(plan.reply, Reply::Hang) {
+            match plan.reply {
                 // In flight until it is discarded or the connection ends.
-                std::future::pending::<()>().await;
+                Reply::Hang => std::future::pending::<()>().await,
+                // The sender lives as long as the backend; without it, nobody waits any more.
+                Reply::Hold => drop(released.wait_for(|released| *released).await),
+                Reply::Raw(bytes) => {
+                    let _ = out.send(Write::Frame(bytes)).await;
+                    let _ = out.send(Write::Close).await;
+                    return;
+                }
+                _ => (),
             }
-            let write = match tag {
-                Some(tag) => mux_answer(plan.reply, message, tag, is_treq),
-                None => framed_answer(plan.reply, message),
-            };
-            if let Some(write) = write {
+            if let Some(write) = answer(plan.reply, message) {
                 let _ = out.send(write).await;
             }
         }
@@ -236,12 +277,16 @@ fn thrift_answer(reply: Reply, message: Option<Message>) -> Result<Bytes, Reply>
     let Some(message) = message else {
         return match reply {
             Reply::Bytes(bytes) => Ok(bytes),
-            Reply::Serve | Reply::With(_) | Reply::Exception(..) | Reply::Declared(_) => Err(Reply::Close),
+            Reply::Serve | Reply::Hold | Reply::With(_) | Reply::Exception(..) | Reply::Declared(_) => {
+                Err(Reply::Close)
+            }
             other => Err(other),
         };
     };
     match reply {
-        Reply::Serve | Reply::With(_) => Ok(message.served().map_or(Bytes::new(), |m| m.to_bytes())),
+        Reply::Serve | Reply::Hold | Reply::With(_) => {
+            Ok(message.served().map_or(Bytes::new(), |m| m.to_bytes()))
+        }
         Reply::Exception(code, text) => Ok(message.exception(code, &text).to_bytes()),
         Reply::Declared(why) => Ok(message.declared_exception(&why).to_bytes()),
         Reply::Bytes(bytes) => Ok(bytes),
@@ -268,7 +313,7 @@ fn mux_answer(reply: Reply, message: Option<Message>, tag: u32, is_treq: bool) -
     Some(Write::Answer(frame, Some(tag)))
 }
 
-fn framed_answer(reply: Reply, message: Option<Message>) -> Option<Write> {
+fn framed_answer(header: &[u8], reply: Reply, message: Option<Message>) -> Option<Write> {
     let body = match thrift_answer(reply, message.clone()) {
         // A one-way call: nothing at all is written.
         Ok(body) if body.is_empty() => return None,
@@ -277,10 +322,16 @@ fn framed_answer(reply: Reply, message: Option<Message>) -> Option<Write> {
         Err(Reply::Close | Reply::Nack(_)) => return Some(Write::Close),
         Err(_) => return None,
     };
-    let mut out = BytesMut::with_capacity(4 + body.len());
-    out.put_u32(body.len() as u32);
-    out.put_slice(&body);
-    Some(Write::Answer(out.freeze(), None))
+    Some(Write::Answer(framed(header, &body), None))
+}
+
+fn framed(header: &[u8], body: &[u8]) -> Bytes {
+    let length = header.len() + body.len();
+    let mut out = BytesMut::with_capacity(4 + length);
+    out.put_u32(length as u32);
+    out.put_slice(header);
+    out.put_slice(body);
+    out.freeze()
 }
 
 /// The Thrift message of a Treq's body.

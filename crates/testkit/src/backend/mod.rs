@@ -10,8 +10,9 @@ use parking_lot::Mutex;
 use std::collections::VecDeque;
 use std::net::SocketAddr;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
-use tokio::net::TcpListener;
+use tokio::net::{TcpListener, TcpSocket};
 use tokio::sync::{broadcast, watch};
 use tokio::task::JoinHandle;
 
@@ -47,6 +48,8 @@ pub enum Reply {
     /// What the service answers.
     #[default]
     Serve,
+    /// What the service answers, once [`Backend::release`] is called.
+    Hold,
     /// Never any.
     Hang,
     /// The connection is closed instead.
@@ -63,6 +66,8 @@ pub enum Reply {
     Bytes(Bytes),
     /// The usual reply, with these contexts (Mux only).
     With(Pairs),
+    /// These bytes on the connection as they are, whatever it speaks; then it is closed.
+    Raw(Bytes),
 }
 
 /// One call as it came in.
@@ -120,9 +125,14 @@ enum Order {
     Close,
 }
 
+/// What is done with a call, by its content.
+type Decide = Box<dyn Fn(&Call) -> Plan + Send + Sync>;
+
 struct Shared {
-    plan: Mutex<Plan>,
+    decide: Mutex<Decide>,
     script: Mutex<VecDeque<Plan>>,
+    released: watch::Sender<bool>,
+    ttwitter: AtomicBool,
     events: watch::Sender<Vec<Event>>,
     orders: broadcast::Sender<Order>,
 }
@@ -132,8 +142,9 @@ impl Shared {
         self.events.send_modify(|events| events.push(event));
     }
 
-    fn next_plan(&self) -> Plan {
-        self.script.lock().pop_front().unwrap_or_else(|| self.plan.lock().clone())
+    fn next_plan(&self, call: &Call) -> Plan {
+        let scripted = self.script.lock().pop_front();
+        scripted.unwrap_or_else(|| (self.decide.lock())(call))
     }
 }
 
@@ -158,11 +169,20 @@ impl Backend {
     /// # Panics
     /// If that fails.
     pub async fn on(addr: SocketAddr) -> Self {
-        let listener = TcpListener::bind(addr).await.unwrap_or_else(|e| panic!("{addr}: {e}"));
+        Self::of(TcpListener::bind(addr).await.unwrap_or_else(|e| panic!("{addr}: {e}")))
+    }
+
+    /// Begins to accept on a socket that listens already.
+    ///
+    /// # Panics
+    /// Outside a runtime.
+    pub fn of(listener: TcpListener) -> Self {
         let addr = listener.local_addr().expect("a bound socket has an address");
         let shared = Arc::new(Shared {
-            plan: Mutex::default(),
+            decide: Mutex::new(Box::new(|_| Plan::default())),
             script: Mutex::default(),
+            released: watch::Sender::new(false),
+            ttwitter: AtomicBool::new(false),
             events: watch::Sender::new(Vec::new()),
             orders: broadcast::Sender::new(ORDERS),
         });
@@ -177,7 +197,22 @@ impl Backend {
 
     /// Sets what is done with each call from now on.
     pub fn set(&self, plan: Plan) {
-        *self.shared.plan.lock() = plan;
+        self.decide(move |_| plan.clone());
+    }
+
+    /// Sets what is done with each call from now on, by what it holds.
+    pub fn decide(&self, decide: impl Fn(&Call) -> Plan + Send + Sync + 'static) {
+        *self.shared.decide.lock() = Box::new(decide);
+    }
+
+    /// Answers every call that is held, and holds none from now on.
+    pub fn release(&self) {
+        self.shared.released.send_replace(true);
+    }
+
+    /// From now on the TTwitter upgrade is accepted; before, it is refused as any unknown method.
+    pub fn accept_upgrades(&self) {
+        self.shared.ttwitter.store(true, Ordering::Relaxed);
     }
 
     /// Sets what is done with the next calls, one each, before the plan holds again.
@@ -206,6 +241,19 @@ impl Backend {
     /// Closes every open connection.
     pub fn close_connections(&self) {
         let _ = self.shared.orders.send(Order::Close);
+    }
+
+    /// Ends: when this returns, the port is closed and so are all connections.
+    pub async fn stop(mut self) {
+        self.accepting.abort();
+        // It ends by being aborted, which is what was asked for.
+        let _ = (&mut self.accepting).await;
+        self.wait("the end of all connections", |events| {
+            let count = |is: fn(&Event) -> bool| events.iter().filter(|event| is(event)).count();
+            let open = count(|event| matches!(event, Event::Open(_)));
+            (open == count(|event| matches!(event, Event::Closed(_)))).then_some(())
+        })
+        .await;
     }
 
     /// All that has happened.
@@ -252,6 +300,43 @@ impl Drop for Backend {
     fn drop(&mut self) {
         self.close_connections();
         self.accepting.abort();
+    }
+}
+
+/// A port of 127.0.0.1 that is taken and on which nobody listens: connections are refused.
+pub struct ClosedPort(TcpSocket, SocketAddr);
+
+impl ClosedPort {
+    /// A free port.
+    ///
+    /// # Panics
+    /// If there is none.
+    pub fn new() -> Self {
+        let socket = TcpSocket::new_v4().expect("a socket");
+        // So that others may listen here once this one has ended.
+        socket.set_reuseaddr(true).expect("a socket option");
+        socket.bind("127.0.0.1:0".parse().expect("an address")).expect("a free port");
+        let addr = socket.local_addr().expect("a bound socket has an address");
+        Self(socket, addr)
+    }
+
+    /// Where nobody listens.
+    pub fn addr(&self) -> SocketAddr {
+        self.1
+    }
+
+    /// From now on the system takes connections; nobody reads from them before [`Backend::of`].
+    ///
+    /// # Panics
+    /// If that fails.
+    pub fn listen(self) -> TcpListener {
+        self.0.listen(1024).expect("a bound socket can listen")
+    }
+}
+
+impl Default for ClosedPort {
+    fn default() -> Self {
+        Self::new()
     }
 }
 

@@ -20,8 +20,8 @@ pub const MAX_CONTEXTS: usize = 128;
 pub const MAX_CONTEXT_BYTES: usize = 64 << 10;
 /// Entries of one dtab.
 pub const MAX_DTAB: usize = 128;
-/// Bytes of a destination.
-pub const MAX_DST: usize = 4 << 10;
+/// Bytes of a destination: room for any name of a person, and a stranger's longest is still told that there is none.
+pub const MAX_DST: usize = 8 << 10;
 /// Dispatches in flight on one connection.
 pub const MAX_IN_FLIGHT: usize = 16384;
 /// Dispatches that a client session holds back until its handshake is over.

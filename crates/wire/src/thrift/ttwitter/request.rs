@@ -16,7 +16,7 @@ pub const MAX_CONTEXT_BYTES: usize = 64 * 1024;
 /// Most delegations in a header.
 pub const MAX_DELEGATIONS: usize = 128;
 /// Longest client id and longest destination, in bytes.
-pub const MAX_TEXT: usize = 4096;
+pub const MAX_TEXT: usize = crate::mux::limits::MAX_DST;
 
 /// What a TTwitter client says about a request. Ids are bit patterns.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
