@@ -154,6 +154,8 @@ impl Serve for Echo {
 struct OneCluster;
 
 impl Clusters for OneCluster {
+    type Cluster = Svc;
+
     fn cluster(&self, bound: &Bound) -> Svc {
         let address = SocketAddr::from((Ipv4Addr::LOCALHOST, 9));
         let build: Arc<dyn Build> = Arc::new(|_: &Path, _: SocketAddr| Svc::new(Echo));

@@ -5,7 +5,7 @@ use super::choose::{self, Build, Cluster, Members, Parts};
 use super::dispatch::Dispatch;
 use crate::names::{Addr, Bound};
 use dashmap::DashMap;
-use muxgate_rpc::{Failure, Request, Response, Serve, Status, Svc};
+use muxgate_rpc::{Failure, Request, Response, Serve, Status};
 use muxgate_wire::name::Path;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
@@ -54,7 +54,9 @@ impl ClusterTable {
 }
 
 impl Clusters for ClusterTable {
-    fn cluster(&self, bound: &Bound) -> Svc {
+    type Cluster = Held;
+
+    fn cluster(&self, bound: &Bound) -> Held {
         let entry = match self.live.entry(bound.id.clone()) {
             dashmap::Entry::Occupied(mut known) => known.get().upgrade().unwrap_or_else(|| {
                 let entry = self.make(bound);
@@ -67,7 +69,7 @@ impl Clusters for ClusterTable {
                 entry
             }
         };
-        Svc::new(Held(entry))
+        Held(entry)
     }
 }
 
@@ -86,7 +88,9 @@ impl Drop for Entry {
     }
 }
 
-struct Held(Arc<Entry>);
+/// A cluster in use.
+#[derive(Clone)]
+pub struct Held(Arc<Entry>);
 
 impl Serve for Held {
     async fn call(&self, request: &mut Request) -> Result<Response, Failure> {
