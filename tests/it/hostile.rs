@@ -108,7 +108,8 @@ fn vectors() -> Vec<(String, Vec<Vec<u8>>)> {
 /// Hexadecimal, or a list of it and of parts that are repeated.
 fn bytes(value: &Value) -> Option<Vec<u8>> {
     match value {
-        Value::String(text) => Some(hex::decode(text)),
+        // One very long text is cut short in the file.
+        Value::String(text) => Some(hex::decode(text.split('.').next()?)),
         Value::Array(parts) => Some(parts.iter().flat_map(|part| bytes(part).unwrap_or_default()).collect()),
         Value::Object(part) => {
             let times = part["times"].as_u64().expect("a number") as usize;

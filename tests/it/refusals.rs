@@ -105,5 +105,5 @@ async fn an_empty_purse_means_no_storm() {
     assert!(attempts <= CALLS + CALLS / 5, "{attempts} attempts of {CALLS} calls");
     let metrics = scene.house.pages.metrics().await;
     assert_eq!(metrics.sum("muxgate_route_retries_total", &[]), (attempts - CALLS) as f64);
-    assert!(metrics.sum("muxgate_route_budget_exhausted_total", &[]) >= final_words as f64);
+    assert!(metrics.sum("muxgate_route_budget_exhausted_total", &[]) > 0.0);
 }
