@@ -22,6 +22,7 @@ use muxgate::names::namers::{dns, system};
 use muxgate::names::{Binder, Bound};
 use muxgate::observe::stats::Limits;
 use muxgate::observe::{Registry, Tracer};
+use muxgate_rpc::Drain;
 use muxgate_rpc::events::Uncounted;
 use muxgate_rpc::io::ReadBuffer;
 use muxgate_rpc::{Failure, Request, Response, Serve, Svc, mux, thrift};
@@ -38,7 +39,6 @@ use tokio::io::DuplexStream;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::runtime::{Builder, Runtime};
 use tokio::sync::watch;
-use tokio_util::sync::CancellationToken;
 
 /// Sizes of the argument, in bytes.
 const SIZES: [usize; 2] = [64, 16 << 10];
@@ -182,7 +182,7 @@ fn rooms() -> impl Serve {
 
 async fn serve(io: DuplexStream, callers: Proto, service: impl Serve) {
     let limits = accept::Params::new("bench", (Ipv4Addr::LOCALHOST, 0).into());
-    let (drain, read) = (CancellationToken::new(), ReadBuffer::new(CHUNK));
+    let (drain, read) = (Drain::default(), ReadBuffer::new(CHUNK));
     match callers {
         Proto::Framed => {
             let params =

@@ -160,13 +160,12 @@ pub async fn stop_signal() -> &'static str {
 }
 
 fn tracer(plan: &Plan, registry: &Registry, ring: Option<Arc<Ring>>, zipkin: Option<Arc<Zipkin>>) -> Tracer {
-    let recorders: Vec<Arc<dyn Recorder>> =
-        ring.map(|ring| ring as _).into_iter().chain(zipkin.map(|zipkin| zipkin as _)).collect();
     let settings = plan.zipkin().map_or_else(Settings::default, |zipkin| Settings {
         service: zipkin.service_name.clone(),
-        sample_rate: zipkin.sample_rate,
+        sample_rate: Some(zipkin.sample_rate),
     });
-    Tracer::new(&settings, recorders, Arc::clone(registry.spans()))
+    let (collector, ring) = (zipkin.map(|zipkin| zipkin as Arc<dyn Recorder>), ring.map(|ring| ring as _));
+    Tracer::new(&settings, collector, ring, Arc::clone(registry.spans()))
 }
 
 /// The system namers, and behind them those of the configuration: the later one is asked first.

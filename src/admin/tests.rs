@@ -57,12 +57,16 @@ async fn ask(state: &AdminState, path: &str) -> (StatusCode, String, String) {
 
 fn trace_one(state: &AdminState, method: &str) {
     let recorder = Arc::clone(state.ring.as_ref().expect("a ring")) as Arc<dyn Recorder>;
-    let tracer =
-        Tracer::new(&Settings { sample_rate: 1.0, ..Settings::default() }, vec![recorder], Arc::default());
+    let tracer = Tracer::new(
+        &Settings { sample_rate: Some(1.0), ..Settings::default() },
+        Some(recorder),
+        None,
+        Arc::default(),
+    );
     let mut ctx = Context::default();
     let mut server = tracer.server(&mut ctx, Instant::now(), "127.0.0.1:5".parse().ok(), "in");
     server.method(method.as_bytes());
-    let mut client = tracer.client(ctx.trace, Instant::now()).1;
+    let mut client = tracer.client(ctx.trace, true, Instant::now()).1;
     client.method(method.as_bytes());
     client.remote_service(ODD);
     client.tag(tags::ROUTE, ODD);

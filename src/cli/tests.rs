@@ -85,3 +85,15 @@ fn wrong_flags_are_refused() {
         assert!(flags(args).is_err(), "{args:?}");
     }
 }
+
+/// The whole demo in this process: services, gateway, load, drain. Every reply is compared with what its service answers.
+#[test]
+fn the_demo_runs_through_the_gateway() {
+    let demo =
+        Cli::try_parse_from(["muxgate", "demo", "--admin", "127.0.0.1:0", "--seconds", "1", "--rate", "100"]);
+    let done = demo.map(|cli| match cli.command {
+        Command::Demo(args) => play::demo(args).is_ok(),
+        _ => false,
+    });
+    assert!(matches!(done, Ok(true)));
+}

@@ -72,7 +72,7 @@ impl Load {
             }
         }
         while under_way.join_next().await.is_some() {}
-        rates.show(began.elapsed());
+        rates.show_rest(began.elapsed());
         rates.total()
     }
 }

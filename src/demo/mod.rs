@@ -47,7 +47,7 @@ pub trait Gateway {
 /// Runs the demo until `stop` is done or the time is over.
 ///
 /// # Errors
-/// When something cannot be started, or a reply was not the one that the service gave.
+/// When something cannot be started, a reply was not the one that the service gave, or no call had a result.
 pub async fn run<G: Gateway, F: Future<Output = Result<G, String>>>(
     options: Options,
     start: impl FnOnce(Plan) -> F,
@@ -75,7 +75,7 @@ pub async fn run<G: Gateway, F: Future<Output = Result<G, String>>>(
 /// Sends a load until `stop` is done or its time is over, and prints what came of it.
 ///
 /// # Errors
-/// When a reply was not the one that the service gives.
+/// When a reply was not the one that the service gives, or no call had a result.
 pub async fn load(load: Load, stop: impl Future<Output = ()>) -> Result<(), String> {
     let ended = CancellationToken::new();
     let mut running = std::pin::pin!(load.run(&ended));
@@ -86,9 +86,10 @@ pub async fn load(load: Load, stop: impl Future<Output = ()>) -> Result<(), Stri
             running.await
         }
     };
-    print!("\n{}", tally.summary());
-    match tally.wrong() {
-        0 => Ok(()),
-        wrong => Err(format!("{wrong} replies were not what the service answered")),
+    rates::say(&format!("\n{}", tally.summary()));
+    match (tally.wrong(), tally.results(), tally.calls()) {
+        (0, 0, 1..) => Err("no call had a result".to_string()),
+        (0, ..) => Ok(()),
+        (wrong, ..) => Err(format!("{wrong} replies were not what the service answered")),
     }
 }

@@ -91,7 +91,7 @@ impl Counts {
         for (count, what) in [(self.exceptions, "exceptions"), (self.failed, "failed"), (self.wrong, "WRONG")]
         {
             if count > 0 {
-                let _ = write!(line, "  {count} {what}");
+                let _ = write!(line, "  {what} {count}");
             }
         }
         if let Some(last) = &self.last {
@@ -123,6 +123,11 @@ impl Tally {
     /// Replies that were not what the service answered.
     pub fn wrong(&self) -> u64 {
         self.0.iter().map(|counts| counts.wrong).sum()
+    }
+
+    /// Results that the services gave.
+    pub fn results(&self) -> u64 {
+        self.0.iter().map(|counts| counts.results).sum()
     }
 
     /// All calls.
@@ -164,11 +169,18 @@ impl Rates {
         self.all.lock().clone()
     }
 
+    /// Shows what has come since the last second, if anything.
+    pub fn show_rest(&self, elapsed: Duration) {
+        if self.second.lock().0.calls() > 0 {
+            self.show(elapsed);
+        }
+    }
+
     /// Writes a line a service: over the last ones on a terminal, below them elsewhere.
     pub fn show(&self, elapsed: Duration) {
         let (tally, since) = std::mem::replace(&mut *self.second.lock(), (Tally::new(), Instant::now()));
         let seconds = since.elapsed().as_secs_f64().max(0.001);
-        let mut out = std::io::stdout().lock();
+        let out = std::io::stdout().lock();
         let over = out.is_terminal() && self.drawn.swap(true, Ordering::Relaxed);
         let mut text = String::new();
         if over {
@@ -185,7 +197,13 @@ impl Rates {
                 counts.line()
             );
         }
-        // Nobody may be reading; the load goes on.
-        let _ = out.write_all(text.as_bytes()).and_then(|()| out.flush());
+        drop(out);
+        say(&text);
     }
+}
+
+/// Writes to standard output. Nobody may be reading; that ends nothing.
+pub(super) fn say(text: &str) {
+    let mut out = std::io::stdout().lock();
+    let _ = out.write_all(text.as_bytes()).and_then(|()| out.flush());
 }

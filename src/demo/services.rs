@@ -5,7 +5,7 @@ use super::calls::{Call, Outcome};
 use bytes::Bytes;
 use muxgate_rpc::events::Uncounted;
 use muxgate_rpc::io::ReadBuffer;
-use muxgate_rpc::{Failure, Request, Response, Serve, Why, mux, thrift};
+use muxgate_rpc::{Drain, Failure, Request, Response, Serve, Why, mux, thrift};
 use muxgate_wire::mux::server::ServerConfig;
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -13,7 +13,6 @@ use std::time::Duration;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep, timeout};
-use tokio_util::sync::CancellationToken;
 
 /// Endpoints of all services together: payments has two.
 pub const ENDPOINTS: usize = 4;
@@ -128,7 +127,7 @@ impl Serve for Endpoint {
 pub struct Services {
     endpoints: Vec<(Service, SocketAddr)>,
     running: JoinSet<()>,
-    ended: CancellationToken,
+    ended: Drain,
 }
 
 impl Services {
@@ -138,8 +137,7 @@ impl Services {
     /// When an address cannot be listened on.
     pub async fn start(addresses: &[SocketAddr; ENDPOINTS]) -> Result<Self, String> {
         let [users, orders, payments] = Service::ALL;
-        let mut services =
-            Self { endpoints: Vec::new(), running: JoinSet::new(), ended: CancellationToken::new() };
+        let mut services = Self { endpoints: Vec::new(), running: JoinSet::new(), ended: Drain::default() };
         for (place, (service, address)) in
             [users, orders, payments, payments].into_iter().zip(addresses).enumerate()
         {
@@ -160,7 +158,7 @@ impl Services {
 
     /// Ends them all.
     pub async fn stop(mut self) {
-        self.ended.cancel();
+        self.ended.begin();
         let all = async { while self.running.join_next().await.is_some() {} };
         if timeout(END_WITHIN, all).await.is_err() {
             tracing::warn!("the demo services did not end in time");
@@ -168,11 +166,11 @@ impl Services {
     }
 }
 
-async fn accept(listener: TcpListener, endpoint: Arc<Endpoint>, ended: CancellationToken) {
+async fn accept(listener: TcpListener, endpoint: Arc<Endpoint>, ended: Drain) {
     let mut connections = JoinSet::new();
     loop {
         tokio::select! {
-            () = ended.cancelled() => break,
+            () = ended.begun() => break,
             Some(_) = connections.join_next() => {}
             accepted = listener.accept(), if connections.len() < MAX_CONNECTIONS => {
                 let Ok((socket, peer)) = accepted else { continue };
@@ -183,7 +181,7 @@ async fn accept(listener: TcpListener, endpoint: Arc<Endpoint>, ended: Cancellat
     while connections.join_next().await.is_some() {}
 }
 
-async fn connection(socket: TcpStream, peer: SocketAddr, endpoint: Arc<Endpoint>, ended: CancellationToken) {
+async fn connection(socket: TcpStream, peer: SocketAddr, endpoint: Arc<Endpoint>, ended: Drain) {
     let read = ReadBuffer::new(MAX_FRAME);
     if endpoint.service.protocol() == "framed" {
         let params = thrift::ServerParams { max_frame: MAX_FRAME, stall: STALL, idle: None };

@@ -1,5 +1,6 @@
 //! The demo's folder of services, its configuration, and what is said at its start.
 
+use super::rates::say;
 use super::services::{Service, Services};
 use super::{Gateway, Options};
 use std::fmt::Write;
@@ -98,7 +99,7 @@ fn default_admin() -> SocketAddr {
     match TcpListener::bind(usual) {
         Ok(_) => usual,
         Err(_) => {
-            println!("Port 9990 is taken; the admin pages get a free one.");
+            say("Port 9990 is taken; the admin pages get a free one.\n");
             SocketAddr::from(([127, 0, 0, 1], 0))
         }
     }
@@ -106,13 +107,18 @@ fn default_admin() -> SocketAddr {
 
 /// Says what is there to be seen.
 pub(super) fn welcome(gateway: &impl Gateway, folder: &Folder) {
-    println!("muxgate demo: users (fast), orders (slow) and payments (fails at times) behind one gateway.\n");
+    let mut out = String::from(
+        "muxgate demo: users (fast), orders (slow), payments (fails at times), one gateway.\n\n",
+    );
     if let Some(admin) = gateway.admin() {
-        println!("  numbers   http://{admin}/");
-        println!("  traces    http://{admin}/traces");
-        println!("  metrics   http://{admin}/metrics");
-        println!("  config    http://{admin}/config");
+        for (what, path) in
+            [("numbers", "/"), ("traces", "/traces"), ("metrics", "/metrics"), ("config", "/config")]
+        {
+            let _ = writeln!(out, "  {what:9} http://{admin}{path}");
+        }
     }
-    println!("  services  {} (one file each; edits take effect at once)", folder.path().display());
-    println!("\nCtrl-C ends it. One line a service:\n");
+    let _ =
+        writeln!(out, "  services  {} (one file each; edits take effect at once)", folder.path().display());
+    out.push_str("\nCtrl-C ends it. One line a service, each second:\n\n");
+    say(&out);
 }

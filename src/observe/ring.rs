@@ -67,13 +67,14 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn the_last_traces_are_kept_within_bounds() {
         let ring = Ring::new(2, 3);
-        let settings = Settings { sample_rate: 1.0, ..Settings::default() };
-        let tracer = Tracer::new(&settings, vec![Arc::clone(&ring) as Arc<dyn Recorder>], Arc::default());
+        let settings = Settings { sample_rate: Some(1.0), ..Settings::default() };
+        let tracer =
+            Tracer::new(&settings, None, Some(Arc::clone(&ring) as Arc<dyn Recorder>), Arc::default());
         for _ in 0..3 {
             let mut ctx = Context::default();
             let server = tracer.server(&mut ctx, Instant::now(), None, "in");
             for _ in 0..3 {
-                tracer.client(ctx.trace, Instant::now()).1.finish(&Ok(Response::nothing()));
+                tracer.client(ctx.trace, true, Instant::now()).1.finish(&Ok(Response::nothing()));
             }
             server.finish(&Ok(Response::nothing()));
         }

@@ -1,7 +1,7 @@
 //! What goes beside a call, as the server saw it: trace, deadline, client id, retries, dtab, headers, and contexts that
 //! nobody knows, byte for byte.
 
-use crate::world::{FINAGLE, MUX, THRIFT, THRIFTMUX, gateway, trace_id, ttwitter_gateway};
+use crate::world::{FINAGLE, MUX, THRIFT, THRIFTMUX, gateway, trace_id};
 use muxgate_testkit::Gateway;
 use muxgate_testkit::finagle::Server;
 use serde_json::{Value, json};
@@ -95,7 +95,7 @@ fn what_ttwitter_carries_arrives() {
 
 #[test]
 fn a_ttwitter_service_gets_all_that_ttwitter_carries() {
-    let gateway = ttwitter_gateway(THRIFT.addr);
+    let gateway = gateway(THRIFT.addr, "ttwitter", &[]);
     for proto in ["thriftmux", "mux", "ttwitter"] {
         let trace = trace_id();
         let (seen, _) = sent_by(&gateway, &THRIFT, proto, &trace, &["--n", "3"]);

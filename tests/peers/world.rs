@@ -28,7 +28,7 @@ pub static PYTHON: LazyLock<Apache> = LazyLock::new(|| Apache::python(repository
 /// The Go peer.
 pub static GO: LazyLock<Apache> = LazyLock::new(|| Apache::go(repository(), target()));
 /// Zipkin.
-pub static ZIPKIN: LazyLock<Zipkin> = LazyLock::new(Zipkin::start);
+pub static ZIPKIN: LazyLock<Zipkin> = LazyLock::new(|| Zipkin::start(target()));
 
 fn repository() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
@@ -49,19 +49,6 @@ pub fn gateway(to: SocketAddr, upstream: &str, more: &[&str]) -> Gateway {
     let mut args = vec!["--dtab", &dtab, "--upstream", upstream];
     args.extend(more);
     Gateway::start(&program(), &args)
-}
-
-/// A gateway like it, in front of a service that is offered the TTwitter upgrade: there is no flag for that.
-pub fn ttwitter_gateway(to: SocketAddr) -> Gateway {
-    let folder = tempfile::tempdir().expect("a temporary folder");
-    let file = folder.path().join("gateway.yaml");
-    let text = format!(
-        "admin: {{ip: 127.0.0.1, port: 0}}\nlisteners: [{{ip: 127.0.0.1, port: 0}}]\n\
-         dtab: /svc => {}\nclients: [{{protocol: ttwitter}}]\n",
-        inet(to)
-    );
-    std::fs::write(&file, text).expect("the temporary folder can be written to");
-    Gateway::of_file(&program(), &file)
 }
 
 /// The address as a name.

@@ -5,6 +5,7 @@
 
 pub mod bridge;
 pub mod context;
+pub mod drain;
 pub mod events;
 pub mod failure;
 pub mod io;
@@ -17,6 +18,7 @@ pub mod service;
 pub mod thrift;
 
 pub use context::{Context, Deadline};
+pub use drain::Drain;
 pub use failure::{Failure, Flags, Why};
 pub use payload::Payload;
 pub use purse::Purse;

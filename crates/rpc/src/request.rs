@@ -42,7 +42,7 @@ pub struct Local {
     pub deadline_doubted: bool,
     /// The caller's reason, if it takes the call back (Tdiscarded): it is told to the service as it came.
     pub discarded: Option<Discarded>,
-    /// Where the name is put once it is known, for the span that was begun before.
+    /// Where the name is put once it is known, for the span that was begun before; none if the call is not recorded.
     pub named: Option<Arc<OnceLock<Path>>>,
     /// Endpoints that failed this call already; a retry prefers others.
     pub tried: Vec<SocketAddr>,

@@ -4,12 +4,14 @@ use crate::http;
 use crate::proc::{LIMIT, Proc, START_LIMIT};
 use serde_json::Value;
 use std::net::SocketAddr;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 use tokio::time::Instant;
 
 const ARTIFACT: &str = "io.zipkin:zipkin-server:3.5.1:jar:exec";
-const JAR: &str = "io/zipkin/zipkin-server/3.5.1/zipkin-server-3.5.1-exec.jar";
+const JAR: &str = "zipkin-server-3.5.1-exec.jar";
+/// How long fetching may take.
+const FETCH_LIMIT: Duration = Duration::from_secs(600);
 /// Between two questions; the API has nothing to wait on.
 const POLL: Duration = Duration::from_millis(50);
 
@@ -20,12 +22,12 @@ pub struct Zipkin {
 }
 
 impl Zipkin {
-    /// Fetches the server if need be, starts it on a free port and waits until it serves.
+    /// Fetches the server into `target` if need be, starts it on a free port and waits until it serves.
     ///
     /// # Panics
     /// If it cannot be had or started.
-    pub fn start() -> Self {
-        let jar = jar();
+    pub fn start(target: &Path) -> Self {
+        let jar = jar(target);
         let jar = jar.to_string_lossy();
         let flags = ["-Xms64m", "-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-jar", &jar];
         let port = ["ip=127.0.0.1", "port=0", "protocols[0]=http"].map(|s| format!("--armeria.ports[0].{s}"));
@@ -88,15 +90,14 @@ impl Zipkin {
     }
 }
 
-/// Where Maven keeps the server, after it has fetched it if need be.
-fn jar() -> PathBuf {
-    let home = std::env::var_os("HOME").expect("HOME is set");
-    let jar = PathBuf::from(home).join(".m2/repository").join(JAR);
+/// The server's file in `target`, fetched if need be.
+fn jar(target: &Path) -> PathBuf {
+    let jar = target.join(JAR);
     if !jar.exists() {
         let artifact = format!("-Dartifact={ARTIFACT}");
-        let args = ["-q", "-B", "dependency:get", &artifact, "-Dtransitive=false"];
-        let mvn = Proc::start("mvn dependency:get", "mvn", args, &[]);
-        let status = mvn.wait(Duration::from_secs(600));
+        let folder = format!("-DoutputDirectory={}", target.display());
+        let mvn = Proc::start("mvn", "mvn", ["-q", "-B", "dependency:copy", &artifact, &folder], &[]);
+        let status = mvn.wait(FETCH_LIMIT);
         assert!(status.success() && jar.exists(), "Zipkin cannot be fetched: {status}\n{}", mvn.report());
     }
     jar

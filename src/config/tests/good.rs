@@ -24,16 +24,7 @@ impl From<NameError> for Bad {
     }
 }
 
-const SMALLEST: &str = "
-namers:
-- kind: io.l5d.fs
-  rootDir: disco
-dtab: |
-  /svc => /#/io.l5d.fs ;
-listeners:
-- port: 4114
-  dst: /users
-";
+const SMALLEST: &str = include_str!("../../../examples/minimal.yaml");
 
 fn client(plan: &Plan, id: &str) -> Result<(choose::Params, dispatch::Params), Bad> {
     Ok(plan.client(&Path::parse(id)?))
@@ -58,6 +49,45 @@ fn the_smallest_file_has_the_documented_defaults() -> Result<(), Bad> {
     assert_eq!(listener.admit, admit::Params::default());
     assert_eq!(plan.service(&Path::parse("/svc/users")?), bind::Params::default());
     assert_eq!(client(&plan, "/#/io.l5d.fs/users")?, Default::default());
+    Ok(())
+}
+
+#[test]
+fn the_full_example_shows_the_defaults() -> Result<(), Bad> {
+    let (full, small) =
+        (parse("full.yaml", include_str!("../../../examples/full.yaml"))?, parse("-", SMALLEST)?);
+    assert_eq!((full.admin(), full.grace()), (small.admin(), small.grace()));
+    assert_eq!(full.recent_traces(), small.recent_traces());
+    let [(full_listener, small_listener)] =
+        full.listeners().iter().zip(small.listeners()).collect::<Vec<_>>()[..]
+    else {
+        return Err(Bad("one listener".into()));
+    };
+    assert_eq!(
+        (&full_listener.accept, &full_listener.admit),
+        (&small_listener.accept, &small_listener.admit)
+    );
+    assert_eq!(full_listener.address.default.as_str(), "/thrift-4114");
+    assert_eq!(full.service(&Path::parse("/svc/users")?), bind::Params::default());
+    assert_eq!(client(&full, "/#/io.l5d.fs/users")?, Default::default());
+    let framed = dispatch::Params { upstream: Upstream::Framed, ..Default::default() };
+    assert_eq!(client(&full, "/#/io.l5d.fs/orders")?.1, framed);
+    Ok(())
+}
+
+#[test]
+fn the_files_of_the_readme_are_good() -> Result<(), Bad> {
+    let readme = include_str!("../../../README.md");
+    let files: Vec<_> =
+        readme.split("```yaml\n").skip(1).filter_map(|rest| rest.split("```").next()).collect();
+    assert!(!files.is_empty());
+    files.into_iter().try_for_each(|file| parse("README.md", file).map(drop).map_err(Bad::from))
+}
+
+#[test]
+fn the_example_of_the_containers_is_good() -> Result<(), Bad> {
+    let plan = parse("gateway.yaml", include_str!("../../../examples/compose/gateway.yaml"))?;
+    assert_eq!(plan.listeners().len(), 3);
     Ok(())
 }
 
@@ -147,7 +177,7 @@ listeners:
 
 #[test]
 fn odd_but_lawful_files_are_taken() -> Result<(), Bad> {
-    assert!(parse("-", &format!("admin: none{SMALLEST}"))?.admin().is_none());
+    assert!(parse("-", &format!("admin: none\n{SMALLEST}"))?.admin().is_none());
     // An empty table is lawful when it is written: calls may bring their own.
     assert!(parse("-", "dtab: ''\nlisteners: [{port: 1}]\n")?.dtab().is_empty());
     // A name below /# without a namer is lawful if the table itself rewrites it.

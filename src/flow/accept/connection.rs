@@ -1,19 +1,17 @@
 //! One connection: find out what it speaks, then serve it as that.
 
 use super::Params;
-use muxgate_rpc::Serve;
 use muxgate_rpc::events::Events;
 use muxgate_rpc::io::{Io, ReadBuffer};
+use muxgate_rpc::{Drain, Serve};
 use muxgate_rpc::{mux, thrift};
 use muxgate_wire::detect::{Detected, detect_within};
 use muxgate_wire::mux::server::ServerConfig;
-use std::future::{Future, poll_fn};
+use std::future::poll_fn;
 use std::net::SocketAddr;
-use std::pin::pin;
 use std::sync::Arc;
 use std::task::Poll;
 use tokio::time::timeout;
-use tokio_util::sync::CancellationToken;
 
 /// Bytes asked for by a read, at most, until the protocol is known.
 const FIRST_READ: usize = 4 << 10;
@@ -22,7 +20,7 @@ const FIRST_READ: usize = 4 << 10;
 pub struct Shared<S> {
     pub service: Arc<S>,
     pub events: Arc<dyn Events>,
-    pub drain: CancellationToken,
+    pub drain: Drain,
     pub mux: mux::ServerParams,
     pub thrift: thrift::ServerParams,
     params: Params,
@@ -39,7 +37,7 @@ impl<S: Serve> Shared<S> {
         Self {
             service: Arc::new(service),
             events,
-            drain: CancellationToken::new(),
+            drain: Drain::default(),
             mux: mux::ServerParams {
                 max_frame: params.max_frame,
                 max_queued: params.max_queued,
@@ -81,9 +79,9 @@ impl<S: Serve> Shared<S> {
     /// Reads until the protocol is known. A peer that says nothing may take its time, up to the idle limit; one that has
     /// begun to speak may not.
     async fn first_bytes<T: Io>(&self, io: &mut T, read: &mut ReadBuffer) -> Option<Detected> {
-        let mut drained = pin!(self.drain.cancelled());
+        let mut drain = self.drain.watch();
         let first = poll_fn(|cx| {
-            if drained.as_mut().poll(cx).is_ready() {
+            if drain.poll(cx).is_ready() {
                 return Poll::Ready(Ok(0));
             }
             let polled = read.poll_fill(io, cx, 0);

@@ -4,17 +4,16 @@ use super::connection::Shared;
 use super::events::Counted;
 use super::{Edge, Params};
 use crate::observe::ListenerStats;
-use muxgate_rpc::Serve;
+use muxgate_rpc::{Drain, Serve};
 use socket2::{Domain, Protocol, Socket, Type};
 use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::Semaphore;
+use tokio::sync::oneshot;
+use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
-use tokio_util::sync::CancellationToken;
-use tokio_util::task::TaskTracker;
 
 /// Connections that the kernel keeps for us until we take them.
 const BACKLOG: i32 = 1024;
@@ -25,9 +24,9 @@ const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 pub struct Listener {
     name: String,
     address: SocketAddr,
-    drain: CancellationToken,
-    connections: TaskTracker,
-    abort: CancellationToken,
+    drain: Drain,
+    ended: oneshot::Receiver<usize>,
+    grace: oneshot::Sender<Duration>,
 }
 
 impl Listener {
@@ -39,15 +38,16 @@ impl Listener {
         let socket = open(params.address)?;
         let address = socket.local_addr()?;
         let name = params.name.clone();
-        let room = Arc::new(Semaphore::new(params.max_connections));
+        let room = params.max_connections;
         let shared = Arc::new(Shared::new(params, edge, Arc::new(Counted(Arc::clone(&stats)))));
         let drain = shared.drain.clone();
-        let abort = CancellationToken::new();
-        let connections = TaskTracker::new();
-        let accept =
-            Accept { socket, room, shared, stats, abort: abort.clone(), connections: connections.clone() };
-        tokio::spawn(accept.run());
-        Ok(Self { name, address, drain, connections, abort })
+        let (grace, asked) = oneshot::channel();
+        let (end, ended) = oneshot::channel();
+        let accept = Accept { socket, room, shared, stats, connections: JoinSet::new() };
+        tokio::spawn(async move {
+            let _ = end.send(accept.run(asked).await);
+        });
+        Ok(Self { name, address, drain, ended, grace })
     }
 
     /// The label in logs and metrics.
@@ -63,15 +63,9 @@ impl Listener {
     /// Takes no more connections, asks Mux callers to go (Tdrain), lets calls in flight finish; what is left after
     /// `grace` is cut off. Returns how many connections that were.
     pub async fn drain(self, grace: Duration) -> usize {
-        self.drain.cancel();
-        self.connections.close();
-        if timeout(grace, self.connections.wait()).await.is_ok() {
-            return 0;
-        }
-        let left = self.connections.len();
-        self.abort.cancel();
-        self.connections.wait().await;
-        left
+        let _ = self.grace.send(grace);
+        self.drain.begin();
+        self.ended.await.unwrap_or(0)
     }
 }
 
@@ -86,46 +80,50 @@ fn open(address: SocketAddr) -> io::Result<TcpListener> {
 
 struct Accept<S> {
     socket: TcpListener,
-    room: Arc<Semaphore>,
+    room: usize,
     shared: Arc<Shared<Edge<S>>>,
     stats: Arc<ListenerStats>,
-    abort: CancellationToken,
-    connections: TaskTracker,
+    connections: JoinSet<()>,
 }
 
 impl<S: Serve> Accept<S> {
-    async fn run(self) {
-        loop {
-            let accepted = tokio::select! {
-                () = self.shared.drain.cancelled() => return,
-                accepted = self.socket.accept() => accepted,
-            };
-            match accepted {
-                Ok((io, peer)) => self.take(io, peer),
-                Err(error) => {
-                    tracing::warn!(listener = &*self.stats.label, %error, "cannot take a connection");
-                    sleep(ACCEPT_PAUSE).await;
-                }
+    /// Takes connections until it is asked to end within some time; returns how many had to be cut off then.
+    async fn run(mut self, mut asked: oneshot::Receiver<Duration>) -> usize {
+        let grace = loop {
+            tokio::select! {
+                grace = &mut asked => break grace.unwrap_or_default(),
+                Some(_) = self.connections.join_next() => {}
+                accepted = self.socket.accept() => match accepted {
+                    Ok((io, peer)) => self.take(io, peer),
+                    Err(error) => {
+                        tracing::warn!(listener = &*self.stats.label, %error, "cannot take a connection");
+                        sleep(ACCEPT_PAUSE).await;
+                    }
+                },
             }
+        };
+        drop(self.socket);
+        let all = async { while self.connections.join_next().await.is_some() {} };
+        if timeout(grace, all).await.is_ok() {
+            return 0;
         }
+        let left = self.connections.len();
+        self.connections.shutdown().await;
+        left
     }
 
-    fn take(&self, io: TcpStream, peer: SocketAddr) {
-        let Ok(permit) = Arc::clone(&self.room).try_acquire_owned() else {
+    fn take(&mut self, io: TcpStream, peer: SocketAddr) {
+        if self.connections.len() >= self.room {
             self.stats.refused.add_one();
             return;
-        };
+        }
         // Fails only if the peer has gone already; the first read will tell.
         let _ = io.set_nodelay(true);
         let counted = self.stats.connection();
         let shared = Arc::clone(&self.shared);
-        let abort = self.abort.clone();
         self.connections.spawn(async move {
-            let _open = (permit, counted);
-            tokio::select! {
-                () = abort.cancelled() => {}
-                () = shared.serve(io, peer) => {}
-            }
+            let _open = counted;
+            shared.serve(io, peer).await;
         });
     }
 }

@@ -32,7 +32,7 @@ impl accrual::Events for Counted {
         self.0.removals.add_one();
         tracing::warn!(
             cluster = &*self.0.cluster,
-            endpoint = ?self.0.address,
+            endpoint = self.0.address.map(tracing::field::display),
             seconds = wait.as_secs_f64(),
             "endpoint marked dead"
         );
@@ -44,6 +44,10 @@ impl accrual::Events for Counted {
 
     fn revived(&self) {
         self.0.revivals.add_one();
-        tracing::info!(cluster = &*self.0.cluster, endpoint = ?self.0.address, "endpoint is back");
+        tracing::info!(
+            cluster = &*self.0.cluster,
+            endpoint = self.0.address.map(tracing::field::display),
+            "endpoint is back"
+        );
     }
 }

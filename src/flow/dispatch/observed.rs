@@ -35,7 +35,7 @@ impl<S: Serve> Serve for Observed<S> {
         let begun = Instant::now();
         let counted = self.stats.begin(begun);
         let parent = request.ctx.trace;
-        let (trace, mut span) = self.tracer.client(parent, begun);
+        let (trace, mut span) = self.tracer.client(parent, request.local.named.is_some(), begun);
         request.ctx.trace = Some(trace);
         if span.is_recording() {
             span.method(request.body.method_bytes());

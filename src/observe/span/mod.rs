@@ -3,6 +3,7 @@
 //! A server span joins the span that the caller sent (same id, `shared`) or begins a trace; a client span is its child,
 //! and its ids go out to the endpoint. So every parent is a span that somebody reports (BC-18).
 
+mod glance;
 mod ids;
 pub mod json;
 mod open;
@@ -15,6 +16,7 @@ pub(crate) use record::bounded;
 pub use record::{Kind, MAX_NOTES, MAX_TAGS, MAX_TEXT, Recorder, Span};
 
 use super::stats::SpanStats;
+use glance::Glance;
 use muxgate_rpc::Context;
 use muxgate_wire::mux::context::TraceContext;
 use std::net::SocketAddr;
@@ -47,14 +49,14 @@ pub mod tags {
 pub struct Settings {
     /// The gateway's name in traces.
     pub service: String,
-    /// Share of undecided traces that is sampled, 0 to 1. A decision that came in is law.
-    pub sample_rate: f64,
+    /// Share of undecided traces that is sampled, 0 to 1; none leaves them undecided. A decision that came in is law.
+    pub sample_rate: Option<f64>,
 }
 
 impl Default for Settings {
-    /// Finagle's `initialSampleRate` of 0.001.
+    /// Decides nothing.
     fn default() -> Self {
-        Self { service: "muxgate".to_owned(), sample_rate: 0.001 }
+        Self { service: "muxgate".to_owned(), sample_rate: None }
     }
 }
 
@@ -64,8 +66,12 @@ pub struct Tracer(Option<Arc<Inner>>);
 
 pub(crate) struct Inner {
     service: Arc<str>,
-    sample_rate: f64,
-    recorders: Vec<Arc<dyn Recorder>>,
+    sample_rate: Option<f64>,
+    /// Gets the spans of sampled traces.
+    collector: Option<Arc<dyn Recorder>>,
+    /// Gets those too, and a few of the undecided traces: for ourselves only, nobody else is told.
+    ring: Option<Arc<dyn Recorder>>,
+    glance: Glance,
     stats: Arc<SpanStats>,
 }
 
@@ -75,13 +81,20 @@ impl Tracer {
         Self(None)
     }
 
-    /// A tracer for these recorders; without any it is [`Tracer::off`].
-    pub fn new(settings: &Settings, recorders: Vec<Arc<dyn Recorder>>, stats: Arc<SpanStats>) -> Self {
-        if recorders.is_empty() {
+    /// A tracer: the collector gets what is sampled; the ring gets that and a few of the undecided traces. Without either
+    /// it is [`Tracer::off`].
+    pub fn new(
+        settings: &Settings,
+        collector: Option<Arc<dyn Recorder>>,
+        ring: Option<Arc<dyn Recorder>>,
+        stats: Arc<SpanStats>,
+    ) -> Self {
+        if collector.is_none() && ring.is_none() {
             return Self::off();
         }
         let service = Arc::from(bounded(&settings.service));
-        Self(Some(Arc::new(Inner { service, sample_rate: settings.sample_rate, recorders, stats })))
+        let (sample_rate, glance) = (settings.sample_rate, Glance::default());
+        Self(Some(Arc::new(Inner { service, sample_rate, collector, ring, glance, stats })))
     }
 
     /// Begins the span of a call that came in at `now`, and puts it into `ctx.trace`. Ids of zero are no ids: such a
@@ -101,7 +114,11 @@ impl Tracer {
         let flags = ctx.trace.map_or(0, |trace| trace.flags);
         let trace = inner.decided(received.unwrap_or_else(|| ids::root(flags)));
         ctx.trace = Some(trace);
-        let mut span = inner.open(&trace, Kind::Server, received.is_some(), now);
+        let record = match ids::decision(trace.flags) {
+            Some(sampled) => sampled,
+            None => inner.ring.is_some() && inner.glance.at(now),
+        };
+        let mut span = inner.open(&trace, Kind::Server, received.is_some(), record, now);
         if span.is_recording() {
             span.tag(tags::LISTENER, listener);
             if let Some(peer) = peer {
@@ -115,8 +132,14 @@ impl Tracer {
         span
     }
 
-    /// Begins the span of one attempt, a child of the server span `parent`, and gives the ids to send.
-    pub fn client(&self, parent: Option<TraceContext>, now: Instant) -> (TraceContext, ClientSpan) {
+    /// Begins the span of one attempt, a child of the server span `parent`, and gives the ids to send. `record` says
+    /// whether the server span is recorded.
+    pub fn client(
+        &self,
+        parent: Option<TraceContext>,
+        record: bool,
+        now: Instant,
+    ) -> (TraceContext, ClientSpan) {
         let Some(inner) = &self.0 else {
             return (parent.unwrap_or_else(|| ids::root(0)), OpenSpan::none());
         };
@@ -124,39 +147,48 @@ impl Tracer {
             Some(parent) => ids::child(parent),
             None => ids::root(parent.map_or(0, |parent| parent.flags)),
         });
-        (trace, inner.open(&trace, Kind::Client, false, now))
+        (trace, inner.open(&trace, Kind::Client, false, record, now))
     }
 }
 
 impl Inner {
     fn decided(&self, trace: TraceContext) -> TraceContext {
-        match ids::decision(trace.flags) {
-            Some(_) => trace,
-            None => {
-                let sample = ids::is_chosen(trace.trace_id, self.sample_rate);
+        match (ids::decision(trace.flags), self.sample_rate) {
+            (None, Some(rate)) => {
+                let sample = ids::is_chosen(trace.trace_id, rate);
                 TraceContext { flags: ids::decide(trace.flags, sample), ..trace }
             }
+            _ => trace,
         }
     }
 
-    fn open(self: &Arc<Self>, trace: &TraceContext, kind: Kind, shared: bool, now: Instant) -> OpenSpan {
-        match ids::decision(trace.flags) {
-            Some(true) => OpenSpan::begin(self, trace, kind, shared, now),
-            _ => OpenSpan::none(),
-        }
+    fn open(
+        self: &Arc<Self>,
+        trace: &TraceContext,
+        kind: Kind,
+        shared: bool,
+        record: bool,
+        now: Instant,
+    ) -> OpenSpan {
+        if record { OpenSpan::begin(self, trace, kind, shared, now) } else { OpenSpan::none() }
     }
 
     fn record(&self, span: Span) {
         self.stats.recorded.add_one();
         let span = Arc::new(span);
-        for recorder in &self.recorders {
-            recorder.record(&span);
+        if span.sampled
+            && let Some(collector) = &self.collector
+        {
+            collector.record(&span);
+        }
+        if let Some(ring) = &self.ring {
+            ring.record(&span);
         }
     }
 }
 
 impl std::fmt::Debug for Inner {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "Tracer({}, {}, {} recorders)", self.service, self.sample_rate, self.recorders.len())
+        write!(f, "Tracer({}, {:?})", self.service, self.sample_rate)
     }
 }

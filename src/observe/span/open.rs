@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 use tokio::time::Instant;
 
-/// A span that has begun. Not sampled, it is empty, and every method returns at once without formatting or allocating.
+/// A span that has begun. Not recorded, it is empty, and every method returns at once without formatting or allocating.
 /// Dropped before [`OpenSpan::finish`], the span ends as cancelled.
 #[derive(Debug, Default)]
 #[must_use = "a span that is dropped at once ends as cancelled"]
@@ -43,6 +43,7 @@ impl OpenSpan {
             parent: ids::parent(trace),
             kind,
             shared,
+            sampled: ids::decision(trace.flags) == Some(true),
             debug: ids::is_debug(trace.flags),
             name: String::new(),
             start: wall(begun),
@@ -57,7 +58,7 @@ impl OpenSpan {
         Self(Some(Box::new(Live { tracer: Arc::clone(tracer), begun, span })))
     }
 
-    /// Whether the span is sampled: ask before preparing what only a span needs.
+    /// Whether the span is recorded: ask before preparing what only a span needs.
     pub fn is_recording(&self) -> bool {
         self.0.is_some()
     }

@@ -35,6 +35,8 @@ pub struct Span {
     pub kind: Kind,
     /// Whether the id came from the caller, whose client span has it too.
     pub shared: bool,
+    /// Whether the trace is sampled; if not, the span is for our own pages only.
+    pub sampled: bool,
     /// Whether the caller asked for a debug trace.
     pub debug: bool,
     /// The method; may be empty.

@@ -15,8 +15,8 @@ impl Recorder for Kept {
 
 fn tracer(sample_rate: f64) -> (Tracer, Arc<Kept>) {
     let kept = Arc::new(Kept::default());
-    let settings = Settings { sample_rate, ..Settings::default() };
-    (Tracer::new(&settings, vec![Arc::clone(&kept) as Arc<dyn Recorder>], Arc::default()), kept)
+    let settings = Settings { sample_rate: Some(sample_rate), ..Settings::default() };
+    (Tracer::new(&settings, Some(Arc::clone(&kept) as Arc<dyn Recorder>), None, Arc::default()), kept)
 }
 
 const LONG: TraceContext = TraceContext {
@@ -39,7 +39,7 @@ async fn a_hop_joins_the_span_it_got_and_makes_a_child() {
         let mut ctx = context(trace);
         let server = tracer.server(&mut ctx, Instant::now(), None, "in");
         assert_eq!(ctx.trace, Some(trace));
-        let (sent, client) = tracer.client(ctx.trace, Instant::now());
+        let (sent, client) = tracer.client(ctx.trace, true, Instant::now());
         assert_eq!((sent.parent_id, sent.trace_id, sent.flags), (trace.span_id, trace.trace_id, 6));
         assert_eq!(sent.trace_id_high, trace.trace_id_high);
         tokio::time::advance(Duration::from_millis(2)).await;
@@ -76,11 +76,11 @@ async fn decisions_that_came_in_are_law() {
 
 #[tokio::test(start_paused = true)]
 async fn without_recorders_a_trace_goes_on_unchanged() {
-    let off = Tracer::new(&Settings::default(), Vec::new(), Arc::default());
+    let off = Tracer::new(&Settings::default(), None, None, Arc::default());
     let undecided = TraceContext { flags: 0, ..LONG };
     let mut ctx = context(undecided);
     assert!(!off.server(&mut ctx, Instant::now(), None, "in").is_recording());
-    assert_eq!(off.client(ctx.trace, Instant::now()).0, undecided);
+    assert_eq!(off.client(ctx.trace, true, Instant::now()).0, undecided);
     let mut empty = Context::default();
     let _span = off.server(&mut empty, Instant::now(), None, "in");
     let root = empty.trace.expect("a root");
@@ -99,7 +99,7 @@ async fn ids_of_zero_begin_a_new_trace() {
 #[tokio::test(start_paused = true)]
 async fn failures_exceptions_and_drops_are_errors() {
     let (tracer, kept) = tracer(1.0);
-    let start = || tracer.client(None, Instant::now()).1;
+    let start = || tracer.client(None, true, Instant::now()).1;
     let reply = |reply, class| Ok(Response { contexts: Vec::new(), body: Bytes::new(), reply, class });
     start().finish(&reply(Reply::Result, Class::Success));
     start().finish(&reply(Reply::Declared(1), Class::Success));
@@ -126,7 +126,7 @@ async fn exceptions_are_told_from_results_by_their_bytes() {
         let frame: Vec<u8> = digits.map(|two| u8::from_str_radix(two, 16).expect("a byte")).collect();
         for _ in 0..10 {
             let now = Instant::now();
-            let (call, span) = (route.begin(now), tracer.client(None, now).1);
+            let (call, span) = (route.begin(now), tracer.client(None, true, now).1);
             let result = Ok(Response::judged(Bytes::copy_from_slice(&frame[4..]), Vec::new(), false));
             span.finish(&result);
             call.end(&result, now);
@@ -144,7 +144,7 @@ async fn exceptions_are_told_from_results_by_their_bytes() {
 #[tokio::test(start_paused = true)]
 async fn texts_are_bounded_and_valid() {
     let (tracer, kept) = tracer(1.0);
-    let mut span = tracer.client(None, Instant::now()).1;
+    let mut span = tracer.client(None, true, Instant::now()).1;
     span.method(b"we\"ird\\\n\xc3\xa9\xff");
     span.remote_service(&"é".repeat(1000));
     for _ in 0..100 {
@@ -159,4 +159,21 @@ async fn texts_are_bounded_and_valid() {
     assert!(span.tags.iter().all(|(_, value)| value.len() == MAX_TEXT));
     let written = json::span(&span).to_string();
     assert!(serde_json::from_str::<serde_json::Value>(&written).is_ok());
+}
+
+#[tokio::test(start_paused = true)]
+async fn our_own_pages_look_without_deciding_for_anybody() {
+    let kept = Arc::new(Kept::default());
+    let tracer =
+        Tracer::new(&Settings::default(), None, Some(Arc::clone(&kept) as Arc<dyn Recorder>), Arc::default());
+    let now = Instant::now();
+    let mut ctx = context(TraceContext { flags: 0, ..LONG });
+    let looked = tracer.server(&mut ctx, now, None, "in");
+    assert!(looked.is_recording());
+    assert_eq!(ctx.trace.unwrap().flags, 0, "still undecided");
+    assert_eq!(tracer.client(ctx.trace, true, now).0.flags, 0);
+    assert!(!tracer.server(&mut ctx, now, None, "in").is_recording(), "not each one");
+    let mut ctx = context(TraceContext { flags: 2, ..LONG });
+    let later = now + std::time::Duration::from_secs(1);
+    assert!(!tracer.server(&mut ctx, later, None, "in").is_recording(), "a no is a no");
 }

@@ -39,13 +39,13 @@ impl Sink for Script {
 }
 
 fn tracer(zipkin: &Arc<Zipkin>, stats: &Arc<SpanStats>) -> Tracer {
-    let settings = Settings { service: "gate".to_owned(), sample_rate: 1.0 };
-    Tracer::new(&settings, vec![Arc::clone(zipkin) as Arc<dyn Recorder>], Arc::clone(stats))
+    let settings = Settings { service: "gate".to_owned(), sample_rate: Some(1.0) };
+    Tracer::new(&settings, Some(Arc::clone(zipkin) as Arc<dyn Recorder>), None, Arc::clone(stats))
 }
 
 fn make_spans(tracer: &Tracer, count: usize) {
     for _ in 0..count {
-        tracer.client(None, Instant::now()).1.finish(&Ok(Response::nothing()));
+        tracer.client(None, true, Instant::now()).1.finish(&Ok(Response::nothing()));
     }
 }
 
@@ -148,7 +148,7 @@ async fn the_exporters_json_is_completed() {
     let peer = "127.0.0.1:5".parse().ok();
     let mut server = tracer.server(&mut ctx, Instant::now(), peer, "in");
     server.method(b"we\"ird\\\n\xc3\xa9\xff");
-    let (sent, mut client) = tracer.client(ctx.trace, Instant::now());
+    let (sent, mut client) = tracer.client(ctx.trace, true, Instant::now());
     client.method(b"add");
     client.remote("[::1]:9000".parse().expect("an address"));
     client.remote_service("/#/fs/users");

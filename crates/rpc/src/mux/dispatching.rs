@@ -2,7 +2,7 @@
 
 use super::{Clock, READ_CHUNK};
 use crate::events::Events;
-use crate::io::{Io, ReadBuffer};
+use crate::io::{Io, ReadBuffer, poll_write};
 use crate::{Failure, Flags, Request, Why, bridge};
 use bytes::Bytes;
 use futures_util::task::AtomicWaker;
@@ -22,7 +22,6 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 use tokio::sync::oneshot;
 use tokio::time::{Sleep, sleep_until};
-use tokio_util::io::poll_write_buf;
 
 /// What a call waits for.
 type Token = oneshot::Sender<Result<Rdispatch, Failure>>;
@@ -247,7 +246,7 @@ impl<T: Io> Socket<T> {
             if !self.blocked() {
                 return Ok(());
             }
-            match poll_write_buf(Pin::new(&mut self.io), cx, &mut self.staged) {
+            match poll_write(&mut self.io, cx, &mut self.staged) {
                 Poll::Ready(Ok(1..)) => {}
                 Poll::Ready(_) => return Err(()),
                 Poll::Pending => return Ok(()),

@@ -2,13 +2,13 @@
 
 use super::serving::{Session, Socket};
 use crate::Serve;
+use crate::drain::Drain;
 use crate::events::Events;
 use crate::io::{Io, ReadBuffer};
 use muxgate_wire::mux::server::ServerConfig;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
-use tokio_util::sync::CancellationToken;
 
 /// Settings of a caller's connection.
 #[derive(Clone, Debug)]
@@ -25,7 +25,7 @@ pub struct ServerParams {
     pub session: ServerConfig,
 }
 
-/// Serves one connection until the caller leaves, breaks the protocol, or `drain` is cancelled and the drain has come to
+/// Serves one connection until the caller leaves, breaks the protocol, or `drain` begins and the drain has come to
 /// its end. An end of input is not the same as "I am gone": what was asked before it is answered. A reset, or dropping
 /// this future, cancels all calls of the connection.
 pub async fn serve<T: Io, S: Serve>(
@@ -34,7 +34,7 @@ pub async fn serve<T: Io, S: Serve>(
     peer: Option<SocketAddr>,
     service: Arc<S>,
     params: &ServerParams,
-    drain: &CancellationToken,
+    drain: &Drain,
     events: Arc<dyn Events>,
 ) {
     let session = Arc::new(Session::new(params, peer));

@@ -2,8 +2,9 @@
 
 use super::server::ServerParams;
 use super::{Clock, READ_CHUNK};
+use crate::drain::Drain;
 use crate::events::Events;
-use crate::io::{Io, ReadBuffer};
+use crate::io::{Io, ReadBuffer, poll_write};
 use crate::request::Discarded;
 use crate::{Failure, Request, Response, Serve, Why, bridge};
 use bytes::{Buf, Bytes};
@@ -17,15 +18,13 @@ use muxgate_wire::pairs::Pairs;
 use parking_lot::Mutex;
 use std::future::{Future, poll_fn};
 use std::net::SocketAddr;
-use std::pin::{Pin, pin};
+use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::task::{Context, Poll};
 use std::time::Duration;
 use tokio::task::AbortHandle;
 use tokio::time::{Instant, sleep_until};
-use tokio_util::io::poll_write_buf;
-use tokio_util::sync::CancellationToken;
 
 /// How to stop a call, and where to leave the reason.
 struct Running {
@@ -61,18 +60,14 @@ impl Session {
         Abort(Arc::clone(self))
     }
 
-    pub(super) async fn serve<T: Io, S: Serve>(
-        self: &Arc<Self>,
-        mut socket: Socket<T, S>,
-        drain: &CancellationToken,
-    ) {
-        let mut drained = pin!(drain.cancelled());
+    pub(super) async fn serve<T: Io, S: Serve>(self: &Arc<Self>, mut socket: Socket<T, S>, drain: &Drain) {
+        let mut drained = drain.watch();
         let mut draining = false;
         let _ = self.machine.lock().tick(self.clock.now());
         let mut timer = pin!(sleep_until(self.clock.at(Duration::ZERO)));
         poll_fn(|cx| {
             self.wake.register(cx.waker());
-            if !draining && drained.as_mut().poll(cx).is_ready() {
+            if !draining && drained.poll(cx).is_ready() {
                 draining = true;
                 self.machine.lock().drain();
             }
@@ -258,7 +253,7 @@ impl<T: Io, S: Serve> Socket<T, S> {
                 self.blocked_since = None;
                 return Ok(());
             }
-            match poll_write_buf(Pin::new(&mut self.io), cx, &mut self.staged) {
+            match poll_write(&mut self.io, cx, &mut self.staged) {
                 Poll::Ready(Ok(1..)) => self.blocked_since = None,
                 Poll::Ready(_) => return Err(()),
                 Poll::Pending => {
@@ -329,10 +324,11 @@ impl<T: Io, S: Serve> Socket<T, S> {
         request.local.discarded = Some(Arc::clone(&discarded));
         let in_progress = InProgress { session: Arc::clone(session), bytes };
         let service = Arc::clone(&self.service);
-        let task = tokio::spawn(async move {
+        // Boxed, since the runtime would move what is large several times before it is at its place.
+        let task = tokio::spawn(Box::pin(async move {
             let result = service.call(&mut request).await;
             in_progress.session.reply(call, result);
-        });
+        }));
         machine.accept(call, Running { task: task.abort_handle(), discarded });
     }
 

@@ -2,9 +2,9 @@
 
 use super::READ_CHUNK;
 use crate::bridge;
-use crate::io::{Io, ReadBuffer, write_all};
+use crate::io::{Io, ReadBuffer, frame, write_all};
 use crate::{Failure, Flags, Request, Why};
-use bytes::{Buf, BufMut, Bytes, BytesMut};
+use bytes::{Buf, Bytes, BytesMut};
 use muxgate_wire::thrift::{Protocol, framing, peek, ttwitter};
 use std::future::poll_fn;
 use std::io;
@@ -77,10 +77,7 @@ impl<T: Io> Connection<T> {
     async fn write(&mut self, header: &[u8], body: &Bytes) -> Result<(), Failure> {
         let len = u32::try_from(header.len() + body.len())
             .map_err(|_| Failure::new(Why::BadRequest, "the call is too long for a frame"))?;
-        let mut front = BytesMut::with_capacity(4 + header.len());
-        front.put_u32(len);
-        front.extend_from_slice(header);
-        let mut frame = front.chain(&body[..]);
+        let mut frame = frame(&[&len.to_be_bytes(), header], body.clone());
         write_all(&mut self.io, &mut frame).await.map_err(|error| {
             Failure::new(Why::ConnectionLost, format!("the call could not be written: {error}"))
                 .with(Flags::RETRYABLE.with(Flags::REJECTED))

@@ -12,10 +12,11 @@
 //! One call at a time, answered in order; not reading is the back pressure. An end of input is not the same as "I am
 //! gone": what was asked before it is answered. Only a reset cancels the call.
 
+use crate::drain::{Drain, DrainWatch};
 use crate::events::Events;
-use crate::io::{Io, ReadBuffer, poll_write_all};
+use crate::io::{Io, ReadBuffer, frame, poll_write_all};
 use crate::{Failure, Payload, Response, Serve, Why, bridge};
-use bytes::{Buf, BufMut, Bytes, BytesMut};
+use bytes::{Buf, Bytes, BytesMut};
 use muxgate_wire::thrift::{Protocol, framing, peek, ttwitter};
 use std::future::{Future, poll_fn};
 use std::net::SocketAddr;
@@ -23,7 +24,6 @@ use std::pin::pin;
 use std::task::Poll;
 use std::time::Duration;
 use tokio::time::{sleep, timeout};
-use tokio_util::sync::CancellationToken;
 
 /// Bytes of later requests that are taken in while a call is in progress.
 const READ_AHEAD: usize = super::READ_CHUNK;
@@ -39,18 +39,19 @@ pub struct ServerParams {
     pub idle: Option<Duration>,
 }
 
-/// Serves one connection until the caller leaves, breaks the protocol, or `drain` is cancelled and no call is left.
+/// Serves one connection until the caller leaves, breaks the protocol, or `drain` begins and no call is left.
 pub async fn serve<T: Io>(
     io: T,
     read: ReadBuffer,
     peer: Option<SocketAddr>,
     service: &impl Serve,
     params: &ServerParams,
-    drain: &CancellationToken,
+    drain: &Drain,
     events: &dyn Events,
 ) {
+    let mut drain = drain.watch();
     let mut session = Session { io, read, ended: false, upgraded: None, first: true, peer, params, events };
-    while let Some(frame) = session.next_frame(drain).await {
+    while let Some(frame) = session.next_frame(&mut drain).await {
         if session.answer(frame, service).await.is_none() {
             return;
         }
@@ -73,15 +74,14 @@ struct Session<'a, T> {
 
 impl<T: Io> Session<'_, T> {
     /// The next request, or none when the connection is to be closed.
-    async fn next_frame(&mut self, drain: &CancellationToken) -> Option<Bytes> {
+    async fn next_frame(&mut self, drain: &mut DrainWatch) -> Option<Bytes> {
         if let Some(ready) = self.buffered_frame() {
             return ready;
         }
-        let mut drained = pin!(drain.cancelled());
         if self.read.bytes().is_empty() {
             let idle = self.params.idle;
             let fill = poll_fn(|cx| {
-                if drained.as_mut().poll(cx).is_ready() {
+                if drain.poll(cx).is_ready() {
                     return Poll::Ready(Ok(0));
                 }
                 let polled = self.read.poll_fill(&mut self.io, cx, 0);
@@ -207,13 +207,12 @@ impl<T: Io> Session<'_, T> {
 
     /// Writes one frame; none when the caller does not take it.
     async fn write(&mut self, body: Bytes) -> Option<()> {
-        let mut front = BytesMut::with_capacity(8);
-        let header = self.upgraded.is_some();
-        front.put_u32(u32::try_from(body.len() + usize::from(header)).ok()?);
-        if header {
-            ttwitter::ResponseHeader::write_empty(&mut front);
+        let mut header = BytesMut::new();
+        if self.upgraded.is_some() {
+            ttwitter::ResponseHeader::write_empty(&mut header);
         }
-        let mut frame = front.chain(body);
+        let len = u32::try_from(header.len() + body.len()).ok()?;
+        let mut frame = frame(&[&len.to_be_bytes(), &header], body);
         loop {
             // The timer is made only if the socket does not take all at once.
             let before = frame.remaining();
