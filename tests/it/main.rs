@@ -3,5 +3,16 @@
 //! `cases` follows the field cases of `tests/golden/cases`, step by step and line by line; the rest is what the
 //! architecture promises beside them.
 
+mod cancel;
 mod cases;
+mod contexts;
+mod drain;
+mod forms;
+mod garbage;
+mod hostile;
+mod limits;
+mod matching;
+mod refusals;
+mod restart;
+mod slow;
 mod support;

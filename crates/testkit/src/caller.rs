@@ -103,21 +103,29 @@ impl Caller {
     /// # Panics
     /// If something else comes.
     pub async fn call(&mut self, call: &Dispatch) -> Option<Answer> {
-        match self.form {
-            Form::ThriftMux => {
-                self.send(TAG, call).await;
-                let (tag, answer) = self.answer().await?;
-                assert_eq!(tag, TAG);
-                return Some(answer);
-            }
-            Form::TTwitter => self.raw.send_bytes(&framed(&ttwitter::to_bytes(call))).await,
-            Form::FramedBinary | Form::FramedCompact => self.raw.send_bytes(&framed(&call.body)).await,
+        self.tell(call).await;
+        if self.form == Form::ThriftMux {
+            let (tag, answer) = self.answer().await?;
+            assert_eq!(tag, TAG);
+            return Some(answer);
         }
         let mut body = Bytes::from(self.raw.frame().await?);
         if self.form == Form::TTwitter {
             body = ttwitter::reply(&body).expect("a reply header");
         }
         Some(Answer { status: mux::OK, contexts: Vec::new(), body })
+    }
+
+    /// Writes a call and waits for nothing.
+    ///
+    /// # Panics
+    /// If it cannot be written.
+    pub async fn tell(&mut self, call: &Dispatch) {
+        match self.form {
+            Form::ThriftMux => self.send(TAG, call).await,
+            Form::TTwitter => self.raw.send_bytes(&framed(&ttwitter::to_bytes(call))).await,
+            Form::FramedBinary | Form::FramedCompact => self.raw.send_bytes(&framed(&call.body)).await,
+        }
     }
 
     /// Calls `echo` and returns what it says.

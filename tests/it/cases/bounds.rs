@@ -202,6 +202,7 @@ async fn bc_19_endless_distinct_names() {
         .iter()
         .any(|row| row["name"] == "/svc/s/probe" && row["state"] == "bound");
     assert!(known, "/s/probe is still known");
+    drop(client);
     stop(gateway).await;
 }
 

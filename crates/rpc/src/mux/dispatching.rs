@@ -35,6 +35,7 @@ pub(super) struct Session {
     wake: AtomicWaker,
     clock: Clock,
     retired: AtomicBool,
+    events: Arc<dyn Events>,
 }
 
 impl Session {
@@ -50,6 +51,7 @@ impl Session {
             wake: AtomicWaker::new(),
             clock: Clock::start(),
             retired: AtomicBool::new(false),
+            events: Arc::clone(&events),
         });
         let served = Arc::clone(&session);
         tokio::spawn(async move {
@@ -112,9 +114,14 @@ impl Session {
     fn cancel(&self, call: Call, reason: &[u8]) {
         let mut machine = self.machine.lock();
         let idle = machine.outbox().is_empty();
+        let told = machine.counts().discards;
         let token = machine.cancel(call, reason);
+        let is_told = machine.counts().discards > told;
         drop(machine);
         drop(token);
+        if is_told {
+            self.events.discarded();
+        }
         if idle {
             self.wake.wake();
         }

@@ -296,7 +296,12 @@ fn thrift_answer(reply: Reply, message: Option<Message>) -> Result<Bytes, Reply>
 
 fn mux_answer(reply: Reply, message: Option<Message>, tag: u32, is_treq: bool) -> Option<Write> {
     let contexts = if let Reply::With(contexts) = &reply { contexts.clone() } else { Vec::new() };
-    let (status, contexts, body) = match thrift_answer(reply, message) {
+    let answer = match thrift_answer(reply, message.clone()) {
+        // As Finagle does it: the session has other calls.
+        Err(Reply::Close) if message.is_none() => Err(Reply::Error(contexts.clone(), "not a call".into())),
+        answer => answer,
+    };
+    let (status, contexts, body) = match answer {
         Ok(body) => (mux::OK, contexts, body),
         Err(Reply::Nack(contexts)) => (mux::NACK, contexts, Bytes::new()),
         Err(Reply::Error(contexts, text)) => (mux::ERROR, contexts, Bytes::from(text)),

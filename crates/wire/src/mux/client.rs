@@ -160,6 +160,8 @@ pub struct Unfinished<T> {
 pub struct ClientCounts {
     /// Replies to cancelled dispatches and to tags that are not in flight.
     pub late_replies: u64,
+    /// Cancellations that the server was told of.
+    pub discards: u64,
     /// Messages that were not expected but harmless.
     pub unexpected: u64,
 }

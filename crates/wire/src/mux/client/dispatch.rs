@@ -196,6 +196,7 @@ impl<T> ClientSession<T> {
     }
 
     fn tell_discarded(&mut self, tag: Tag, reason: &[u8]) {
+        self.counts.discards += 1;
         push_discarded(&mut self.outbox, tag, reason);
     }
 
