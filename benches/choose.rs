@@ -41,6 +41,8 @@ impl Serve for Nothing {
 }
 
 impl Clusters for Nothing {
+    type Cluster = Svc;
+
     fn cluster(&self, _: &Bound) -> Svc {
         Svc::new(Nothing)
     }

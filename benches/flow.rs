@@ -15,9 +15,10 @@ use muxgate::flow::accept::Edge;
 use muxgate::flow::address::Address;
 use muxgate::flow::admit::{self, Admit};
 use muxgate::flow::bind::{self, Bind, Bounds, Clusters};
-use muxgate::flow::choose::{Build, Cluster, Members, Parts};
+use muxgate::flow::choose::{Build, Cluster, Parts};
 use muxgate::flow::dispatch::Upstream;
 use muxgate::flow::{accept, choose};
+use muxgate::names::Addr;
 use muxgate::names::namers::{dns, system};
 use muxgate::names::{Binder, Bound};
 use muxgate::observe::stats::Limits;
@@ -154,6 +155,8 @@ impl Serve for Echo {
 struct OneCluster;
 
 impl Clusters for OneCluster {
+    type Cluster = Svc;
+
     fn cluster(&self, bound: &Bound) -> Svc {
         let address = SocketAddr::from((Ipv4Addr::LOCALHOST, 9));
         let build: Arc<dyn Build> = Arc::new(|_: &Path, _: SocketAddr| Svc::new(Echo));
@@ -161,7 +164,7 @@ impl Clusters for OneCluster {
             id: bound.id.clone(),
             params: choose::Params::default(),
             binding: Duration::from_secs(1),
-            members: watch::channel(Members::Known(vec![(address, 1.0)])).1,
+            members: Addr::bound([address.into()]).fixed(),
             build,
             events: Arc::new(()),
         }))

@@ -3,8 +3,9 @@
 //! Ten scripted endpoints, one of them failing in no time, an open loop of calls in paused time. Seeds are fixed.
 
 use bytes::Bytes;
-use muxgate::flow::choose::{Balancer, Build, Cluster, Members, Params, Parts};
+use muxgate::flow::choose::{Balancer, Build, Cluster, Params, Parts};
 use muxgate::flow::dispatch::{self, accrual::AccrualLayer};
+use muxgate::names::Addr;
 use muxgate_rpc::{Failure, Flags, Payload, Purse, Request, Response, Serve, Svc, Why};
 use muxgate_wire::name::Path;
 use std::net::SocketAddr;
@@ -61,7 +62,7 @@ struct Scene {
     cluster: Arc<Cluster>,
     nodes: Vec<Arc<Node>>,
     purse: Option<Arc<Purse>>,
-    _members: watch::Sender<Members>,
+    _members: watch::Sender<Addr>,
 }
 
 impl Scene {
@@ -76,9 +77,8 @@ impl Scene {
                 })
             })
             .collect();
-        let list =
-            (0..nodes.len()).map(|port| (SocketAddr::from(([127, 0, 0, 1], port as u16)), 1.0)).collect();
-        let (sender, members) = watch::channel(Members::Known(list));
+        let list = (0..nodes.len()).map(|port| SocketAddr::from(([127, 0, 0, 1], port as u16)).into());
+        let (sender, members) = watch::channel(Addr::bound(list));
         let parts = Parts {
             id: Path::default(),
             params: Params { balancer: balancer.clone() },

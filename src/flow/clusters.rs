@@ -1,15 +1,14 @@
 //! The clusters in use, one for each bound id, whatever names and dtabs led there.
 
 use super::bind::Clusters;
-use super::choose::{self, Build, Cluster, Members, Parts};
+use super::choose::{self, Build, Cluster, Parts};
 use super::dispatch::Dispatch;
-use crate::names::{Addr, Bound};
+use crate::names::Bound;
 use dashmap::DashMap;
-use muxgate_rpc::{Failure, Request, Response, Serve, Status, Svc};
+use muxgate_rpc::{Failure, Request, Response, Serve, Status};
 use muxgate_wire::name::Path;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
-use tokio::sync::watch;
 
 /// Settings of a cluster by its bound id.
 pub type ParamsOf = Arc<dyn Fn(&Path) -> choose::Params + Send + Sync>;
@@ -45,16 +44,18 @@ impl ClusterTable {
             id: bound.id.clone(),
             params: (self.params)(&bound.id),
             binding: ADDRESSES_WITHIN,
-            members: members(bound.addr.clone()),
+            members: bound.addr.clone(),
             build,
-            events: Arc::new(()),
+            events: Arc::new(Logged(bound.id.clone())),
         });
         Arc::new(Entry { cluster, id: bound.id.clone(), live: Arc::downgrade(&self.live) })
     }
 }
 
 impl Clusters for ClusterTable {
-    fn cluster(&self, bound: &Bound) -> Svc {
+    type Cluster = Held;
+
+    fn cluster(&self, bound: &Bound) -> Held {
         let entry = match self.live.entry(bound.id.clone()) {
             dashmap::Entry::Occupied(mut known) => known.get().upgrade().unwrap_or_else(|| {
                 let entry = self.make(bound);
@@ -67,7 +68,7 @@ impl Clusters for ClusterTable {
                 entry
             }
         };
-        Svc::new(Held(entry))
+        Held(entry)
     }
 }
 
@@ -86,7 +87,9 @@ impl Drop for Entry {
     }
 }
 
-struct Held(Arc<Entry>);
+/// A cluster in use.
+#[derive(Clone)]
+pub struct Held(Arc<Entry>);
 
 impl Serve for Held {
     async fn call(&self, request: &mut Request) -> Result<Response, Failure> {
@@ -98,33 +101,20 @@ impl Serve for Held {
     }
 }
 
-/// The addresses of a bound name as members of a cluster.
-fn members(mut addr: watch::Receiver<Addr>) -> watch::Receiver<Members> {
-    let now = convert(&addr.borrow_and_update());
-    let (publish, members) = watch::channel(now);
-    if addr.has_changed().is_ok() {
-        tokio::spawn(async move {
-            loop {
-                tokio::select! {
-                    changed = addr.changed() => if changed.is_err() { return },
-                    () = publish.closed() => return,
-                }
-                let now = convert(&addr.borrow_and_update());
-                publish.send_replace(now);
-            }
-        });
-    }
-    members
-}
+/// What happens in a cluster, as log lines; its numbers are those of the route and of the endpoints.
+struct Logged(Path);
 
-fn convert(addr: &Addr) -> Members {
-    match addr {
-        Addr::Pending => Members::Pending,
-        Addr::Bound(endpoints) => {
-            Members::Known(endpoints.iter().map(|endpoint| (endpoint.addr, endpoint.weight)).collect())
-        }
-        Addr::Neg => Members::None,
-        Addr::Failed(why) => Members::Unknown(why.clone()),
+impl choose::Events for Logged {
+    fn requeue(&self, failed: &Failure) {
+        tracing::debug!(cluster = self.0.as_str(), %failed, "trying another endpoint");
+    }
+
+    fn budget_exhausted(&self) {
+        tracing::debug!(cluster = self.0.as_str(), "the retry budget does not pay for another attempt");
+    }
+
+    fn members(&self, size: usize, added: usize, removed: usize) {
+        tracing::info!(cluster = self.0.as_str(), size, added, removed, "endpoints changed");
     }
 }
 

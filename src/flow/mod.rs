@@ -51,7 +51,7 @@ pub struct Parts {
 
 /// The rooms behind the listeners, in order.
 pub struct Flow {
-    bind: Arc<Bind>,
+    bind: Arc<Bind<ClusterTable>>,
     clusters: Arc<ClusterTable>,
     registry: Arc<Registry>,
     tracer: Tracer,
@@ -63,8 +63,7 @@ impl Flow {
         let Parts { binder, registry, tracer, service, cluster, endpoint, bounds } = parts;
         let dispatch = Dispatch::new(endpoint, tracer.clone(), Arc::clone(&registry));
         let clusters = Arc::new(ClusterTable::new(cluster, Arc::new(dispatch)));
-        let below: Arc<dyn bind::Clusters> = Arc::clone(&clusters) as _;
-        let bind = Bind::new(binder, below, service, Arc::clone(&registry), &bounds);
+        let bind = Bind::new(binder, Arc::clone(&clusters), service, Arc::clone(&registry), &bounds);
         Self { bind, clusters, registry, tracer }
     }
 

@@ -13,8 +13,8 @@ const SLOTS: usize = 10;
 /// and 20 % by default). Deposits happen once a call of the user; a withdrawal either succeeds whole or not at all.
 #[derive(Debug)]
 pub struct Purse {
-    /// Window over which deposits count.
-    ttl: Duration,
+    /// Milliseconds of a slot of the window over which deposits count.
+    slot_ms: u64,
     /// Thousandths of a retry that a call deposits.
     deposit: i64,
     /// Thousandths of a retry that are there in any case, for the whole window.
@@ -48,7 +48,7 @@ impl Purse {
         let reserve = (f64::from(min_per_sec) * ttl.as_secs_f64() * RETRY as f64) as i64;
         let deposit = (percent.max(0.0) * RETRY as f64).round() as i64;
         Self {
-            ttl,
+            slot_ms: ttl.as_millis() as u64 / SLOTS as u64,
             deposit,
             reserve,
             state: Mutex::new(Window { started: None, slot: 0, slots: [0; SLOTS] }),
@@ -99,9 +99,9 @@ impl Purse {
     /// Forgets slots that have left the window and names the current one.
     fn turn(&self, window: &mut Window, now: Instant) -> usize {
         let started = *window.started.get_or_insert(now);
-        let width = (self.ttl / SLOTS as u32).as_nanos().max(1);
         // Calls that began earlier may come later: time here never goes back.
-        let slot = ((now.saturating_duration_since(started).as_nanos() / width) as u64).max(window.slot);
+        let passed = now.saturating_duration_since(started).as_millis() as u64;
+        let slot = (passed / self.slot_ms).max(window.slot);
         let passed = (slot - window.slot).min(SLOTS as u64);
         for old in 1..=passed {
             let index = (window.slot + old) % SLOTS as u64;

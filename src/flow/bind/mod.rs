@@ -49,21 +49,21 @@ struct Key {
 }
 
 /// Finds the route of each call and keeps its promises: total deadline, budget, name known in time.
-pub struct Bind {
+pub struct Bind<C: Clusters> {
     binder: Arc<Binder>,
-    clusters: Arc<dyn Clusters>,
+    clusters: Arc<C>,
     params: ParamsOf,
     registry: Arc<Registry>,
-    routes: Cache<Key, Arc<Route>>,
-    unknown: Cache<Key, Arc<Route>>,
+    routes: Cache<Key, Arc<Route<C::Cluster>>>,
+    unknown: Cache<Key, Arc<Route<C::Cluster>>>,
     services: Cache<Path, Arc<Service>>,
 }
 
-impl Bind {
+impl<C: Clusters> Bind<C> {
     /// Routes by `binder`, to `clusters`. Must be called on a runtime: idle routes are dropped by a task.
     pub fn new(
         binder: Arc<Binder>,
-        clusters: Arc<dyn Clusters>,
+        clusters: Arc<C>,
         params: ParamsOf,
         registry: Arc<Registry>,
         bounds: &Bounds,
@@ -96,7 +96,7 @@ impl Bind {
         self.routes.values().iter().chain(&self.unknown.values()).map(|route| route.explain()).collect()
     }
 
-    fn route(&self, request: &Request) -> Result<Arc<Route>, Failure> {
+    fn route(&self, request: &Request) -> Result<Arc<Route<C::Cluster>>, Failure> {
         let key = Key { name: request.dst.clone(), dtab: request.dtab.clone() };
         if let Some(route) = self.routes.get(&key) {
             return Ok(route);
@@ -119,7 +119,7 @@ impl Bind {
     }
 
     /// What all routes of one name share: numbers and budget. Names that lead nowhere share one series.
-    fn service(&self, route: &Route) -> Arc<Service> {
+    fn service(&self, route: &Route<C::Cluster>) -> Arc<Service> {
         route.service_or_init(|| {
             self.services.get(route.name()).unwrap_or_else(|| {
                 let service = Service::new(route.params(), self.registry.route(route.name().as_str()));
@@ -129,7 +129,7 @@ impl Bind {
     }
 }
 
-impl Serve for Bind {
+impl<C: Clusters> Serve for Bind<C> {
     async fn call(&self, request: &mut Request) -> Result<Response, Failure> {
         if let Some(named) = &request.local.named {
             let _ = named.set(request.dst.clone());
@@ -159,7 +159,7 @@ impl Serve for Bind {
     }
 }
 
-impl Bind {
+impl<C: Clusters> Bind<C> {
     fn unrouted(&self, arrived: Instant, failure: Failure) -> Result<Response, Failure> {
         let result = Err(failure.with(Flags::NON_RETRYABLE));
         self.registry.unknown_route().begin(arrived).end(&result, Instant::now());

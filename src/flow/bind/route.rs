@@ -28,29 +28,29 @@ impl Service {
 }
 
 /// A route. It follows its name for as long as it lives.
-pub struct Route {
+pub struct Route<S> {
     name: Path,
     params: Params,
     binding: Binding,
     service: OnceLock<Arc<Service>>,
-    seen: ArcSwap<Seen>,
+    seen: ArcSwap<Seen<S>>,
 }
 
 /// The state of the binding that the targets were made of.
-struct Seen {
+struct Seen<S> {
     states: watch::Receiver<BindState>,
-    way: Way,
+    way: Way<S>,
 }
 
-enum Way {
+enum Way<S> {
     Pending,
-    To(Targets),
+    To(Targets<S>),
     /// Nobody is there: negative, fail or empty.
     Nowhere,
     Failed(String),
 }
 
-impl Route {
+impl<S: Clone> Route<S> {
     pub(super) fn new(name: Path, binding: Binding, params: Params) -> Self {
         let seen = Seen { states: binding.watch(), way: Way::Pending };
         Self { name, params, binding, service: OnceLock::new(), seen: ArcSwap::from_pointee(seen) }
@@ -69,7 +69,7 @@ impl Route {
     }
 
     /// What the binding says now; worked out again only when it has changed.
-    fn seen(&self, clusters: &dyn Clusters) -> arc_swap::Guard<Arc<Seen>> {
+    fn seen(&self, clusters: &impl Clusters<Cluster = S>) -> arc_swap::Guard<Arc<Seen<S>>> {
         let seen = self.seen.load();
         if !matches!(seen.way, Way::Pending) && !seen.states.has_changed().unwrap_or(false) {
             return seen;
@@ -84,17 +84,17 @@ impl Route {
         self.seen.load()
     }
 
-    pub(super) fn leads_somewhere(&self, clusters: &dyn Clusters) -> bool {
+    pub(super) fn leads_somewhere(&self, clusters: &impl Clusters<Cluster = S>) -> bool {
         matches!(self.seen(clusters).way, Way::To(_))
     }
 
     /// Where a call goes; waits while the name is not known, as long as the call and the binding limit allow.
     pub(super) async fn target(
         &self,
-        clusters: &dyn Clusters,
+        clusters: &impl Clusters<Cluster = S>,
         arrived: Instant,
         deadline: Option<Instant>,
-    ) -> Result<Target, Failure> {
+    ) -> Result<Target<S>, Failure> {
         if let Some(known) = self.known(clusters) {
             return known;
         }
@@ -111,7 +111,7 @@ impl Route {
         })
     }
 
-    fn known(&self, clusters: &dyn Clusters) -> Option<Result<Target, Failure>> {
+    fn known(&self, clusters: &impl Clusters<Cluster = S>) -> Option<Result<Target<S>, Failure>> {
         let seen = self.seen(clusters);
         match &seen.way {
             Way::Pending => None,

@@ -1,6 +1,7 @@
 //! One bound cluster: follows its addresses, balances over them, and tries another endpoint where that is proved safe.
 
 use super::{Balance, Build, Endpoint, Params};
+use crate::names::{Addr, EndpointAddr};
 use muxgate_rpc::{Failure, Flags, Request, Response, Serve, Status, Why};
 use muxgate_wire::name::Path;
 use std::collections::HashMap;
@@ -9,19 +10,6 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::watch;
 use tokio::time::{Instant, timeout_at};
-
-/// What discovery says of a cluster.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Members {
-    /// Nothing yet.
-    Pending,
-    /// These addresses with their weights; an empty list is an answer too.
-    Known(Vec<(SocketAddr, f64)>),
-    /// There is no such cluster.
-    None,
-    /// It could not be asked, for this reason. Discovery is advice: what was known stays.
-    Unknown(String),
-}
 
 /// What happens in a cluster, for counters. Nothing is called on the way of a call that works.
 pub trait Events: Send + Sync + 'static {
@@ -59,7 +47,7 @@ pub struct Parts {
     /// How long a call waits while nothing is known, at most.
     pub binding: Duration,
     /// What discovery says.
-    pub members: watch::Receiver<Members>,
+    pub members: watch::Receiver<Addr>,
     /// Makes what answers for an address.
     pub build: Arc<dyn Build>,
     /// Is told what happens.
@@ -237,29 +225,29 @@ impl Shared {
     }
 
     /// Takes over what discovery says.
-    fn follow(&self, members: &Members) {
+    fn follow(&self, members: &Addr) {
         let known = match members {
-            Members::Pending if !matches!(*self.known.borrow(), Known::Failed(_)) => return,
+            Addr::Pending if !matches!(*self.known.borrow(), Known::Failed(_)) => return,
             // Asked again: calls wait for the answer.
-            Members::Pending => Known::Pending,
-            Members::Known(list) => {
+            Addr::Pending => Known::Pending,
+            Addr::Bound(list) => {
                 self.replace(list);
                 Known::Members
             }
-            Members::None => {
+            Addr::Neg => {
                 self.replace(&[]);
                 Known::Nothing
             }
-            Members::Unknown(_) if !matches!(*self.known.borrow(), Known::Pending | Known::Failed(_)) => {
+            Addr::Failed(_) if !matches!(*self.known.borrow(), Known::Pending | Known::Failed(_)) => {
                 return;
             }
-            Members::Unknown(why) => Known::Failed(why.as_str().into()),
+            Addr::Failed(why) => Known::Failed(why.as_str().into()),
         };
         self.known.send_replace(known);
     }
 
     /// A new set. Addresses that stay keep their service, load and record; of those named twice the weights add up.
-    fn replace(&self, list: &[(SocketAddr, f64)]) {
+    fn replace(&self, list: &[EndpointAddr]) {
         if list.len() > MAX_ENDPOINTS {
             tracing::warn!(
                 cluster = self.id.as_str(),
@@ -272,7 +260,7 @@ impl Shared {
         let before = old.len();
         let mut places = HashMap::new();
         let mut next: Vec<(Arc<Endpoint>, f64)> = Vec::with_capacity(list.len().min(MAX_ENDPOINTS));
-        for &(addr, weight) in list.iter().take(MAX_ENDPOINTS) {
+        for &EndpointAddr { addr, weight } in list.iter().take(MAX_ENDPOINTS) {
             if let Some(twin) = places.get(&addr).and_then(|place: &usize| next.get_mut(*place)) {
                 twin.1 += weight;
                 continue;

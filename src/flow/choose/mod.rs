@@ -12,7 +12,7 @@ mod fading;
 mod params;
 
 pub use balance::Balance;
-pub use cluster::{Cluster, Events, Members, Parts};
+pub use cluster::{Cluster, Events, Parts};
 pub use endpoint::{Build, Endpoint};
 pub use params::{Balancer, Params};
 

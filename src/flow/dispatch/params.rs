@@ -9,7 +9,7 @@ pub struct Params {
     pub upstream: Upstream,
     /// Bounds one attempt (linkerd's `requestAttemptTimeoutMs`); none by default.
     pub attempt: Option<Duration>,
-    /// Time to connect and shake hands.
+    /// Time to connect; a Mux handshake may take five times as long.
     pub connect: Duration,
     /// When an endpoint is marked dead; none switches it off.
     pub accrual: Option<Accrual>,

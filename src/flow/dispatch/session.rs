@@ -7,6 +7,9 @@ use muxgate_wire::mux::client::ClientConfig;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
+/// A service answers the handshake itself, while the kernel answers a connection: it gets so many times as long.
+const HANDSHAKE: u32 = 5;
+
 /// One Mux session, or a pool of plain connections.
 pub enum Session {
     Mux(mux::Client),
@@ -17,7 +20,8 @@ impl Session {
     pub fn new(address: SocketAddr, params: &Params, events: Arc<dyn Events>) -> Self {
         match params.upstream {
             Upstream::ThriftMux => {
-                let session = ClientConfig { handshake_timeout: params.connect, ..ClientConfig::default() };
+                let session =
+                    ClientConfig { handshake_timeout: params.connect * HANDSHAKE, ..ClientConfig::default() };
                 let params = mux::ClientParams {
                     address,
                     connect: params.connect,

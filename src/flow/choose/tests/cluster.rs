@@ -5,7 +5,7 @@ use muxgate_rpc::Deadline;
 
 #[tokio::test(start_paused = true)]
 async fn a_call_waits_while_nothing_is_known() {
-    let scene = Scene::new(Balancer::LeastLoaded, Members::Pending);
+    let scene = Scene::new(Balancer::LeastLoaded, Addr::Pending);
     assert_eq!(scene.cluster.status(), Status::Open);
     let cluster = Arc::clone(&scene.cluster);
     let call = tokio::spawn(async move { cluster.call(&mut request()).await });
@@ -17,7 +17,7 @@ async fn a_call_waits_while_nothing_is_known() {
 
 #[tokio::test(start_paused = true)]
 async fn the_wait_ends_with_the_binding_limit_or_the_deadline() {
-    let scene = Scene::new(Balancer::LeastLoaded, Members::Pending);
+    let scene = Scene::new(Balancer::LeastLoaded, Addr::Pending);
     let start = Instant::now();
     let failure = scene.cluster.call(&mut request()).await.unwrap_err();
     assert_eq!((failure.why(), start.elapsed().as_secs()), (Why::NameUnavailable, 10));
@@ -31,7 +31,7 @@ async fn the_wait_ends_with_the_binding_limit_or_the_deadline() {
 async fn empty_and_negative_are_followed() {
     let scene = Scene::of(0..2);
     scene.cluster.call(&mut request()).await.unwrap();
-    for (members, text) in [(known(0..0), "has no endpoints"), (Members::None, "no such cluster")] {
+    for (members, text) in [(known(0..0), "has no endpoints"), (Addr::Neg, "no such cluster")] {
         scene.say(members).await;
         let failure = scene.cluster.call(&mut request()).await.unwrap_err();
         assert_eq!(failure.why(), Why::NoEndpoint);
@@ -58,14 +58,14 @@ async fn all_closed_is_no_endpoint() {
 #[tokio::test(start_paused = true)]
 async fn bc_14_a_failed_lookup_keeps_what_was_known() {
     let scene = Scene::of(0..2);
-    scene.say(Members::Unknown("store away".into())).await;
-    scene.say(Members::Pending).await;
+    scene.say(Addr::Failed("store away".into())).await;
+    scene.say(Addr::Pending).await;
     scene.cluster.call(&mut request()).await.unwrap();
-    let fresh = Scene::new(Balancer::LeastLoaded, Members::Unknown("store away".into()));
+    let fresh = Scene::new(Balancer::LeastLoaded, Addr::Failed("store away".into()));
     let failure = fresh.cluster.call(&mut request()).await.unwrap_err();
     assert_eq!(failure.why(), Why::NameUnavailable);
     assert!(failure.text().contains("store away"), "{failure}");
-    fresh.say(Members::Pending).await;
+    fresh.say(Addr::Pending).await;
     let cluster = Arc::clone(&fresh.cluster);
     let call = tokio::spawn(async move { cluster.call(&mut request()).await });
     tokio::task::yield_now().await;
@@ -84,7 +84,7 @@ async fn an_address_that_stays_keeps_its_record() {
         |port| scene.cluster.endpoints().into_iter().find(|(it, _)| it.addr() == addr(port)).unwrap().0;
     let before = find(1);
     assert!(before.latency().is_some());
-    scene.say(Members::Known(vec![(addr(1), 9.0), (addr(7), 1.0), (addr(7), 2.0)])).await;
+    scene.say(weighted([(addr(1), 9.0), (addr(7), 1.0), (addr(7), 2.0)])).await;
     assert!(Arc::ptr_eq(&before, &find(1)));
     assert_eq!(scene.stage.built.load(SeqCst), 4);
     let weights: Vec<_> = scene.cluster.endpoints().iter().map(|(_, weight)| weight * 9.0).collect();
@@ -158,8 +158,7 @@ async fn a_cancelled_call_leaves_no_load_and_no_mark() {
 
 #[tokio::test(start_paused = true)]
 async fn many_members_are_cut_to_the_bound() {
-    let list =
-        (0..20_000u32).map(|n| (SocketAddr::from(([10, 0, (n >> 8) as u8, n as u8], 1)), 1.0)).collect();
-    let scene = Scene::new(Balancer::LeastLoaded, Members::Known(list));
+    let list = (0..20_000u32).map(|n| (SocketAddr::from(([10, 0, (n >> 8) as u8, n as u8], 1)), 1.0));
+    let scene = Scene::new(Balancer::LeastLoaded, weighted(list));
     assert_eq!(scene.cluster.endpoints().len(), super::super::cluster::MAX_ENDPOINTS);
 }

@@ -5,6 +5,7 @@ mod cluster;
 mod requeue;
 
 use super::*;
+use crate::names::{Addr, EndpointAddr};
 use bytes::Bytes;
 use muxgate_rpc::{Failure, Flags, Payload, Purse, Request, Response, Serve, Status, Svc, Why};
 use muxgate_wire::name::Path;
@@ -147,12 +148,12 @@ impl Events for Counted {
 struct Scene {
     cluster: Arc<Cluster>,
     stage: Arc<Stage>,
-    members: watch::Sender<Members>,
+    members: watch::Sender<Addr>,
     events: Arc<Counted>,
 }
 
 impl Scene {
-    fn new(balancer: Balancer, members: Members) -> Self {
+    fn new(balancer: Balancer, members: Addr) -> Self {
         let stage = Arc::new(Stage::default());
         let events = Arc::new(Counted::default());
         let (sender, receiver) = watch::channel(members);
@@ -176,7 +177,7 @@ impl Scene {
     }
 
     /// Says what discovery says, and lets the cluster hear it.
-    async fn say(&self, members: Members) {
+    async fn say(&self, members: Addr) {
         self.members.send_replace(members);
         tokio::task::yield_now().await;
     }
@@ -186,6 +187,11 @@ impl Scene {
     }
 }
 
-fn known(ports: std::ops::Range<u16>) -> Members {
-    Members::Known(ports.map(|port| (addr(port), 1.0)).collect())
+fn known(ports: std::ops::Range<u16>) -> Addr {
+    weighted(ports.map(|port| (addr(port), 1.0)))
+}
+
+/// A set with these weights.
+fn weighted(list: impl IntoIterator<Item = (SocketAddr, f64)>) -> Addr {
+    Addr::bound(list.into_iter().map(|(addr, weight)| EndpointAddr { addr, weight }))
 }
