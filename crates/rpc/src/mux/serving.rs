@@ -171,6 +171,8 @@ pub(super) struct Socket<T, S> {
     blocked_since: Option<Instant>,
     /// When something last came in or went out.
     last_active: Instant,
+    /// Since when a frame is there of which the rest is missing.
+    partial_since: Option<Instant>,
 }
 
 impl<T: Io, S: Serve> Socket<T, S> {
@@ -194,6 +196,7 @@ impl<T: Io, S: Serve> Socket<T, S> {
             ended: false,
             blocked_since: None,
             last_active: Instant::now(),
+            partial_since: None,
         }
     }
 
@@ -210,7 +213,11 @@ impl<T: Io, S: Serve> Socket<T, S> {
             if !self.ended {
                 let missing = frame::needed(self.read.bytes());
                 match self.read.poll_fill(&mut self.io, cx, missing) {
-                    Poll::Ready(Ok(0)) => self.ended = true,
+                    Poll::Ready(Ok(0)) => {
+                        self.ended = true;
+                        // Its rest will never come, but what was asked before it is answered.
+                        self.partial_since = None;
+                    }
                     Poll::Ready(Ok(_)) => {
                         if self.handle_frames(session).is_err() {
                             return self.last_words(session, cx);
@@ -271,12 +278,20 @@ impl<T: Io, S: Serve> Socket<T, S> {
         loop {
             let frame = match frame::next_frame(self.read.bytes_mut(), self.max_frame) {
                 Ok(Some(frame)) => frame,
-                Ok(None) => return Ok(()),
+                Ok(None) if self.read.bytes().is_empty() => {
+                    self.partial_since = None;
+                    return Ok(());
+                }
+                Ok(None) => {
+                    self.partial_since.get_or_insert(now);
+                    return Ok(());
+                }
                 Err(_) => {
                     self.events.decode_error("frame");
                     return Err(());
                 }
             };
+            self.partial_since = None;
             match machine.receive(frame, now - session.clock.0) {
                 Ok(ServerEvent::Dispatch { call, request }) => {
                     self.start(session, &mut machine, call, request, now);
@@ -336,7 +351,8 @@ impl<T: Io, S: Serve> Socket<T, S> {
     fn due(&self, session: &Session) -> Option<Instant> {
         let machine = session.machine.lock();
         let idle = self.idle.filter(|_| machine.in_flight() == 0).map(|idle| self.last_active + idle);
-        let stall = self.blocked_since.map(|since| since + self.stall);
+        let stall =
+            self.blocked_since.into_iter().chain(self.partial_since).min().map(|since| since + self.stall);
         let tick = machine.next_tick().map(|at| session.clock.at(at));
         [idle, stall, tick].into_iter().flatten().min()
     }
@@ -346,6 +362,10 @@ impl<T: Io, S: Serve> Socket<T, S> {
         let now = Instant::now();
         if self.blocked_since.is_some_and(|since| since + self.stall <= now) {
             self.events.limited("slow_reader");
+            return false;
+        }
+        if self.partial_since.is_some_and(|since| since + self.stall <= now) {
+            self.events.limited("slow_frame");
             return false;
         }
         let mut machine = session.machine.lock();
