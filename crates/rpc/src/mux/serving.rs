@@ -18,13 +18,16 @@ use muxgate_wire::pairs::Pairs;
 use parking_lot::Mutex;
 use std::future::{Future, poll_fn};
 use std::net::SocketAddr;
-use std::pin::pin;
+use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::task::{Context, Poll};
 use std::time::Duration;
 use tokio::task::AbortHandle;
 use tokio::time::{Instant, sleep_until};
+
+/// A caller that sends no more may be gone altogether, which a socket tells only who tries to write. So often it is tried.
+const PROBE_EVERY: Duration = Duration::from_secs(1);
 
 /// How to stop a call, and where to leave the reason.
 struct Running {
@@ -82,7 +85,7 @@ impl Session {
                 if timer.as_mut().poll(cx).is_pending() {
                     return Poll::Pending;
                 }
-                if !socket.on_time(self) {
+                if !socket.on_time(self, cx) {
                     return Poll::Ready(());
                 }
             }
@@ -217,6 +220,7 @@ impl<T: Io, S: Serve> Socket<T, S> {
                         self.ended = true;
                         // Its rest will never come, but what was asked before it is answered.
                         self.partial_since = None;
+                        self.last_active = Instant::now();
                     }
                     Poll::Ready(Ok(_)) => {
                         if self.handle_frames(session).is_err() {
@@ -354,12 +358,19 @@ impl<T: Io, S: Serve> Socket<T, S> {
         let stall =
             self.blocked_since.into_iter().chain(self.partial_since).min().map(|since| since + self.stall);
         let tick = machine.next_tick().map(|at| session.clock.at(at));
-        [idle, stall, tick].into_iter().flatten().min()
+        let probe = self.ended.then(|| self.last_active + PROBE_EVERY);
+        [idle, stall, tick, probe].into_iter().flatten().min()
     }
 
     /// Something is due; false ends the connection.
-    fn on_time(&mut self, session: &Session) -> bool {
+    fn on_time(&mut self, session: &Session, cx: &mut Context<'_>) -> bool {
         let now = Instant::now();
+        if self.ended && self.last_active + PROBE_EVERY <= now {
+            self.last_active = now;
+            if matches!(Pin::new(&mut self.io).poll_write(cx, &[]), Poll::Ready(Err(_))) {
+                return false;
+            }
+        }
         if self.blocked_since.is_some_and(|since| since + self.stall <= now) {
             self.events.limited("slow_reader");
             return false;
