@@ -157,10 +157,9 @@ const BEGUN: [(&str, &str); 6] = [
 async fn who_begins_and_does_not_end_is_cut_off() {
     let backend = Backend::start().await;
     let house = house(&backend, "stallTimeoutMs: 300").await;
-    for (what, bytes) in BEGUN {
+    for (_, bytes) in BEGUN {
         let mut stranger = Raw::connect(house.addr).await;
         stranger.send(bytes).await;
-        println!("{what}");
         while stranger.frame().await.is_some() {}
     }
     // Who has begun nothing may be quiet for longer.

@@ -207,7 +207,7 @@ async fn bc_19_endless_distinct_names() {
 }
 
 /// Calls with tables of their own in a round; more than routes are kept.
-const TABLES: usize = 15_000;
+const TABLES: usize = 11_000;
 
 /// The neighbour: one name, and a table with each call that changes nothing.
 #[tokio::test(flavor = "multi_thread")]
@@ -223,7 +223,7 @@ async fn bc_19_endless_distinct_dtabs() {
         for n in 0..TABLES {
             let dentry = (Bytes::from(format!("/table/{round}/{n}")), Bytes::from_static(b"/elsewhere"));
             let call = Dispatch { dtab: vec![dentry], ..echo("/s/probe", "x") };
-            client.send(100 + (n % WINDOW) as u32, &call).await;
+            client.send(100 + n as u32, &call).await;
             if n >= WINDOW - 1 {
                 assert_eq!(client.answer().await.expect("an answer").1.text(), "x");
             }
@@ -233,7 +233,6 @@ async fn bc_19_endless_distinct_dtabs() {
         }
         memory.push(gateway.proc.memory().0);
     }
-    println!("{memory:?}");
     assert!(memory[2] <= memory[1] + memory[1] / 10, "{memory:?}");
     assert_eq!(pages.metrics().await.samples.len(), lines);
     drop(client);
