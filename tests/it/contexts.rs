@@ -92,7 +92,25 @@ async fn malformed_contexts_are_handed_on_and_cost_nothing() {
             let got = all(&seen.contexts, key);
             assert!(got.contains(&value), "{form:?} to {protocol}: {key}: {got:?}");
         }
+        // The next hop takes the last of a key: that must be what the gateway says itself.
+        assert_eq!(all(&seen.contexts, TRACE).last().map(|value| value.len()), Some(32));
+        assert_eq!(all(&seen.contexts, RETRIES).last(), Some(&&0_i32.to_be_bytes()[..]));
     }
+}
+
+/// Of a repeated key the last stands alone, also if the gateway can read only one of them.
+#[tokio::test(flavor = "multi_thread")]
+async fn the_last_of_a_known_context_stands_alone() {
+    let past = [1_u64.to_be_bytes(), 2_u64.to_be_bytes()].concat();
+    for (first, last) in [(past.clone(), far()), (vec![1], far()), (past, vec![1])] {
+        let contexts = vec![pair(DEADLINE, &first), pair("other", b"x"), pair(DEADLINE, &last)];
+        let call = Dispatch { contexts, ..echo("/s/probe", "x") };
+        let seen = seen(&call, Form::ThriftMux, "thriftmux").await;
+        assert_eq!(all(&seen.contexts, DEADLINE), [&last[..]]);
+    }
+    let contexts = vec![pair(CLIENT, b"one"), pair(CLIENT, b"two")];
+    let call = Dispatch { contexts, ..echo("/s/probe", "x") };
+    assert_eq!(all(&seen(&call, Form::ThriftMux, "thriftmux").await.contexts, CLIENT), [b"two"]);
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -70,7 +70,9 @@ fn random(seed: u64) -> impl Iterator<Item = (String, Vec<u8>)> {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn only_the_calls_of_a_garbled_service_fail() {
-    for (protocol, kinds) in [("thriftmux", mux_kinds()), ("framed", framed_kinds())] {
+    for (protocol, kinds) in
+        [("thriftmux", mux_kinds()), ("framed", framed_kinds()), ("ttwitter", framed_kinds())]
+    {
         let (good, bad) = (Backend::start().await, Backend::start().await);
         // Whoever is not answered at all has at least its time limit.
         let clients = format!("clients: [{{protocol: {protocol}, requestAttemptTimeoutMs: 2000}}]\n");

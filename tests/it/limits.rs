@@ -2,8 +2,11 @@
 
 use crate::support::{ADD, ADD_REPLY, House, echo, to, yaml};
 use muxgate_testkit::backend::{Event, Plan, Reply};
+use muxgate_testkit::mux::Dispatch;
 use muxgate_testkit::raw::Raw;
+use muxgate_testkit::thrift::{Message, Protocol};
 use muxgate_testkit::{Backend, hex, mux};
+use std::time::Duration;
 
 async fn house(backend: &Backend, listener: &str) -> House {
     let text = yaml(&to(backend.addr()), "thriftmux", "");
@@ -135,4 +138,46 @@ async fn nothing_is_left_of_a_caller_that_goes() {
     }
     let tags = backend.calls().into_iter().skip(before).filter_map(|call| call.tag);
     assert!(tags.max().is_some_and(|tag| tag < 2 + CALLS + 20));
+}
+
+/// What a connection may have begun and never ends.
+const BEGUN: [(&str, &str); 6] = [
+    ("a length", "0000"),
+    ("a framed call", "0000001e 80010001 00000003"),
+    ("a framed call behind another", "0000000c822108036164641502150400 0000001e 8001"),
+    ("a Mux frame", "00000030 02000002 0000"),
+    (
+        "a Mux frame behind a handshake",
+        "0000000f7f00000174696e697420636865636b 00000006440000010001 00000030 02",
+    ),
+    ("a Mux frame behind a call", "00000009020000020000000000 00000030 02"),
+];
+
+#[tokio::test(flavor = "multi_thread")]
+async fn who_begins_and_does_not_end_is_cut_off() {
+    let backend = Backend::start().await;
+    let house = house(&backend, "stallTimeoutMs: 300").await;
+    for (_, bytes) in BEGUN {
+        let mut stranger = Raw::connect(house.addr).await;
+        stranger.send(bytes).await;
+        while stranger.frame().await.is_some() {}
+    }
+    // Who has begun nothing may be quiet for longer.
+    let mut quiet = house.mux().await;
+    let mut plain = house.plain().await;
+    plain.raw.expect_silence(Duration::from_secs(1)).await;
+    assert_eq!(plain.echo("", "still here").await.text(), "still here");
+    assert_eq!(quiet.echo("/s/probe", "still here").await.text(), "still here");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_plain_caller_that_does_not_read_is_cut_off() {
+    let backend = Backend::start().await;
+    let house = house(&backend, "stallTimeoutMs: 300").await;
+    let mut deaf = house.plain().await;
+    let large = Message::call(Protocol::Binary, "echo", 7, &"x".repeat(12 << 20)).to_bytes();
+    deaf.tell(&Dispatch { body: large, ..Dispatch::default() }).await;
+    house.pages.until("muxgate_listener_limited_total", &[("cause", "slow_reader")], 1.0).await;
+    house.pages.until("muxgate_listener_open_connections", &[], 0.0).await;
+    house.pages.until_idle().await;
 }

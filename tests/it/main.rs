@@ -12,6 +12,7 @@ mod garbage;
 mod hostile;
 mod limits;
 mod matching;
+mod pieces;
 mod refusals;
 mod restart;
 mod slow;

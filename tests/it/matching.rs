@@ -17,6 +17,8 @@ const CALLERS: u64 = 6;
 const CALLS: u32 = 150;
 /// Calls on the way at once on a Mux connection.
 const WINDOW: usize = 16;
+/// Calls at once on all connections together, and as many that are given up and not answered yet.
+const MOST_TAGS: u32 = 2 * CALLERS as u32 * (WINDOW as u32 + 3);
 /// The time limit of an attempt and the longest delay of the service, in milliseconds: some are cut off.
 const LIMIT_MS: u64 = 40;
 const LONGEST_MS: u64 = 50;
@@ -42,6 +44,9 @@ async fn every_reply_reaches_its_caller() {
         let right: usize = callers.join_all().await.into_iter().sum();
         assert!(right > CALLS as usize, "{protocol}: {right} calls were answered");
         house.pages.until_idle().await;
+        // Tags come back: there are never many more than calls at once.
+        let tags = backend.calls().into_iter().filter_map(|call| call.tag);
+        assert!(tags.max().is_none_or(|tag| tag < MOST_TAGS), "{protocol}");
     }
 }
 

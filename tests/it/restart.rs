@@ -10,6 +10,9 @@ use tokio::task::spawn_blocking;
 use tokio::time::Instant;
 
 const CALLERS: usize = 8;
+/// Dead endpoints are tried again soon.
+const ACCRUAL: &str =
+    "failureAccrual: {kind: io.l5d.consecutiveFailures, failures: 5, backoff: {kind: constant, ms: 300}}";
 
 #[tokio::test(flavor = "multi_thread")]
 async fn of_three_endpoints_one_is_killed_and_restarted() {
@@ -22,7 +25,7 @@ async fn of_three_endpoints_one_is_killed_and_restarted() {
         }
         let disco = Disco::new();
         disco.put("probe", &backends.iter().map(Backend::addr).collect::<Vec<_>>());
-        let house = House::start(&(disco.namer() + &yaml("/s => /#/fs", protocol, ""))).await;
+        let house = House::start(&(disco.namer() + &yaml("/s => /#/fs", protocol, ACCRUAL))).await;
         let load = Arc::new(Load::start(house.addr, CALLERS, Duration::ZERO));
         more(&load, 300).await;
         assert!(backends.iter().all(|backend| !backend.calls().is_empty()));

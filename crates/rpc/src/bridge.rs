@@ -93,26 +93,28 @@ fn bad_request(text: String) -> Failure {
 pub fn read_contexts(contexts: &Pairs, now: Instant) -> Context {
     let mut read = Context::default();
     for (key, value) in contexts.iter() {
-        match &key[..] {
+        // The last of a repeated key stands alone, whether its value can be read or not.
+        let is_read = match &key[..] {
             context::TRACE => {
-                if let Some(trace) = TraceContext::decode(&value) {
-                    read.trace = Some(trace);
-                    continue;
-                }
+                read.trace = TraceContext::decode(&value);
+                read.trace.is_some()
             }
             context::DEADLINE => {
-                if let Some(deadline) = WireDeadline::decode(&value) {
-                    read.deadline = Some(Deadline::from_wire(deadline.timestamp, deadline.deadline, now));
-                    continue;
-                }
+                let deadline = WireDeadline::decode(&value);
+                read.deadline = deadline.map(|d| Deadline::from_wire(d.timestamp, d.deadline, now));
+                read.deadline.is_some()
             }
             // Per hop: each hop counts its own retries from 0 (mux spec, section 15.3).
-            context::RETRIES if context::decode_retries(&value).is_some() => continue,
-            context::CLIENT_ID if !value.is_empty() => {
-                read.client_id = Some(value);
-                continue;
+            context::RETRIES => context::decode_retries(&value).is_some(),
+            context::CLIENT_ID => {
+                read.client_id = (!value.is_empty()).then(|| value.clone());
+                read.client_id.is_some()
             }
-            _ => {}
+            _ => false,
+        };
+        if is_read {
+            read.rest.retain(|(other, _)| *other != key);
+            continue;
         }
         if let Some(earlier) = read.rest.iter_mut().find(|(other, _)| *other == key) {
             earlier.1 = value;
@@ -123,8 +125,12 @@ pub fn read_contexts(contexts: &Pairs, now: Instant) -> Context {
     read
 }
 
-/// Writes the contexts of a call for the next hop.
+/// Writes the contexts of a call for the next hop. What is ours comes last: of a repeated key a reader takes the last, and
+/// a malformed value that travels on must not hide it.
 pub fn write_contexts(ctx: &Context, attempt: u32, out: &mut ContextWriter<'_>) {
+    for (key, value) in &ctx.rest {
+        out.put(key, value);
+    }
     if let Some(trace) = &ctx.trace {
         out.put_trace(trace);
     }
@@ -135,9 +141,6 @@ pub fn write_contexts(ctx: &Context, attempt: u32, out: &mut ContextWriter<'_>) 
     out.put_retries(i32::try_from(attempt).unwrap_or(i32::MAX));
     if let Some(client_id) = &ctx.client_id {
         out.put(context::CLIENT_ID, client_id);
-    }
-    for (key, value) in &ctx.rest {
-        out.put(key, value);
     }
 }
 

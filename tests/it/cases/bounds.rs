@@ -5,7 +5,7 @@ use crate::support::{ADD, Disco, House, Pages, echo, to, yaml};
 use bytes::Bytes;
 use muxgate_testkit::caller::{Caller, Form, framed};
 use muxgate_testkit::load::Load;
-use muxgate_testkit::mux;
+use muxgate_testkit::mux::{self, Dispatch};
 use muxgate_testkit::proc::LIMIT;
 use muxgate_testkit::raw::Raw;
 use muxgate_testkit::thrift::{CALL, Message, Protocol};
@@ -202,6 +202,39 @@ async fn bc_19_endless_distinct_names() {
         .iter()
         .any(|row| row["name"] == "/svc/s/probe" && row["state"] == "bound");
     assert!(known, "/s/probe is still known");
+    drop(client);
+    stop(gateway).await;
+}
+
+/// Calls with tables of their own in a round; more than routes are kept.
+const TABLES: usize = 11_000;
+
+/// The neighbour: one name, and a table with each call that changes nothing.
+#[tokio::test(flavor = "multi_thread")]
+async fn bc_19_endless_distinct_dtabs() {
+    let backend = Backend::start().await;
+    let gateway = start(yaml(&to(backend.addr()), "thriftmux", "")).await;
+    let pages = Pages(gateway.admin);
+    let mut client = Caller::connect(Form::ThriftMux, gateway.addr).await;
+    assert_eq!(client.echo("/s/probe", "first").await.text(), "first");
+    let lines = pages.metrics().await.samples.len();
+    let mut memory = Vec::new();
+    for round in 0..3 {
+        for n in 0..TABLES {
+            let dentry = (Bytes::from(format!("/table/{round}/{n}")), Bytes::from_static(b"/elsewhere"));
+            let call = Dispatch { dtab: vec![dentry], ..echo("/s/probe", "x") };
+            client.send(100 + n as u32, &call).await;
+            if n >= WINDOW - 1 {
+                assert_eq!(client.answer().await.expect("an answer").1.text(), "x");
+            }
+        }
+        for _ in 1..WINDOW {
+            assert_eq!(client.answer().await.expect("an answer").1.text(), "x");
+        }
+        memory.push(gateway.proc.memory().0);
+    }
+    assert!(memory[2] <= memory[1] + memory[1] / 10, "{memory:?}");
+    assert_eq!(pages.metrics().await.samples.len(), lines);
     drop(client);
     stop(gateway).await;
 }

@@ -45,8 +45,11 @@ async fn pairs(gateway: SocketAddr) {
     for _ in 0..PAIRS {
         client.send(ECHO_ONE).await;
         let first = message(&mut client).await;
-        // Its own answer could only come if this machine had slept over the limit.
-        assert_eq!((first.kind, first.seqid), (EXCEPTION, 1), "{first:?}");
+        assert_eq!(first.seqid, 1);
+        if first.kind != EXCEPTION {
+            // Only if this machine has slept over the limit.
+            assert_eq!(first.string_argument().as_deref(), Some(&b"one"[..]));
+        }
         client.send(ECHO_TWO).await;
         let second = message(&mut client).await;
         assert_eq!(second.seqid, 2);
@@ -208,10 +211,10 @@ async fn bc_12_a_reset_cancels_the_call() {
 #[tokio::test(flavor = "multi_thread")]
 async fn bc_12_a_full_close_cancels_the_call_when_it_shows() {
     let backend = Backend::start().await;
-    backend.script([Plan::now(Reply::Hang), Plan::now(Reply::Hold), Plan::now(Reply::Hold)]);
+    backend.script([Plan::now(Reply::Hang), Plan::now(Reply::Hold)]);
     let house = House::before(backend.addr(), "thriftmux").await;
     let mut client = Raw::connect(house.addr).await;
-    for (n, tag) in ["000002", "000003", "000004"].into_iter().enumerate() {
+    for (n, tag) in ["000002", "000003"].into_iter().enumerate() {
         client.send(&ADD_MUX.replacen("000002", tag, 1)).await;
         backend.wait_calls(n + 1).await;
     }

@@ -18,13 +18,16 @@ use muxgate_wire::pairs::Pairs;
 use parking_lot::Mutex;
 use std::future::{Future, poll_fn};
 use std::net::SocketAddr;
-use std::pin::pin;
+use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::task::{Context, Poll};
 use std::time::Duration;
 use tokio::task::AbortHandle;
 use tokio::time::{Instant, sleep_until};
+
+/// A caller that sends no more may be gone altogether, which a socket tells only who tries to write. So often it is tried.
+const PROBE_EVERY: Duration = Duration::from_secs(1);
 
 /// How to stop a call, and where to leave the reason.
 struct Running {
@@ -82,7 +85,7 @@ impl Session {
                 if timer.as_mut().poll(cx).is_pending() {
                     return Poll::Pending;
                 }
-                if !socket.on_time(self) {
+                if !socket.on_time(self, cx) {
                     return Poll::Ready(());
                 }
             }
@@ -171,6 +174,8 @@ pub(super) struct Socket<T, S> {
     blocked_since: Option<Instant>,
     /// When something last came in or went out.
     last_active: Instant,
+    /// Since when a frame is there of which the rest is missing.
+    partial_since: Option<Instant>,
 }
 
 impl<T: Io, S: Serve> Socket<T, S> {
@@ -194,6 +199,7 @@ impl<T: Io, S: Serve> Socket<T, S> {
             ended: false,
             blocked_since: None,
             last_active: Instant::now(),
+            partial_since: None,
         }
     }
 
@@ -210,7 +216,12 @@ impl<T: Io, S: Serve> Socket<T, S> {
             if !self.ended {
                 let missing = frame::needed(self.read.bytes());
                 match self.read.poll_fill(&mut self.io, cx, missing) {
-                    Poll::Ready(Ok(0)) => self.ended = true,
+                    Poll::Ready(Ok(0)) => {
+                        self.ended = true;
+                        // Its rest will never come, but what was asked before it is answered.
+                        self.partial_since = None;
+                        self.last_active = Instant::now();
+                    }
                     Poll::Ready(Ok(_)) => {
                         if self.handle_frames(session).is_err() {
                             return self.last_words(session, cx);
@@ -271,12 +282,20 @@ impl<T: Io, S: Serve> Socket<T, S> {
         loop {
             let frame = match frame::next_frame(self.read.bytes_mut(), self.max_frame) {
                 Ok(Some(frame)) => frame,
-                Ok(None) => return Ok(()),
+                Ok(None) if self.read.bytes().is_empty() => {
+                    self.partial_since = None;
+                    return Ok(());
+                }
+                Ok(None) => {
+                    self.partial_since.get_or_insert(now);
+                    return Ok(());
+                }
                 Err(_) => {
                     self.events.decode_error("frame");
                     return Err(());
                 }
             };
+            self.partial_since = None;
             match machine.receive(frame, now - session.clock.0) {
                 Ok(ServerEvent::Dispatch { call, request }) => {
                     self.start(session, &mut machine, call, request, now);
@@ -336,16 +355,28 @@ impl<T: Io, S: Serve> Socket<T, S> {
     fn due(&self, session: &Session) -> Option<Instant> {
         let machine = session.machine.lock();
         let idle = self.idle.filter(|_| machine.in_flight() == 0).map(|idle| self.last_active + idle);
-        let stall = self.blocked_since.map(|since| since + self.stall);
+        let stall =
+            self.blocked_since.into_iter().chain(self.partial_since).min().map(|since| since + self.stall);
         let tick = machine.next_tick().map(|at| session.clock.at(at));
-        [idle, stall, tick].into_iter().flatten().min()
+        let probe = self.ended.then(|| self.last_active + PROBE_EVERY);
+        [idle, stall, tick, probe].into_iter().flatten().min()
     }
 
     /// Something is due; false ends the connection.
-    fn on_time(&mut self, session: &Session) -> bool {
+    fn on_time(&mut self, session: &Session, cx: &mut Context<'_>) -> bool {
         let now = Instant::now();
+        if self.ended && self.last_active + PROBE_EVERY <= now {
+            self.last_active = now;
+            if matches!(Pin::new(&mut self.io).poll_write(cx, &[]), Poll::Ready(Err(_))) {
+                return false;
+            }
+        }
         if self.blocked_since.is_some_and(|since| since + self.stall <= now) {
             self.events.limited("slow_reader");
+            return false;
+        }
+        if self.partial_since.is_some_and(|since| since + self.stall <= now) {
+            self.events.limited("slow_frame");
             return false;
         }
         let mut machine = session.machine.lock();
