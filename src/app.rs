@@ -11,6 +11,7 @@ use async_trait::async_trait;
 use muxgate_wire::name::{Dtab, Path};
 use serde_json::Value;
 use std::fmt;
+use std::io::Write;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -131,11 +132,11 @@ impl Gateway {
 pub async fn run(plan: Plan) -> Result<(), StartError> {
     let gateway = Gateway::start(Arc::new(plan)).await?;
     for (name, address) in gateway.listeners() {
-        println!("listening {name} {address}");
+        say(format_args!("listening {name} {address}"));
         tracing::info!(listener = name, %address, "listening");
     }
     if let Some(address) = gateway.admin() {
-        println!("admin {address}");
+        say(format_args!("admin {address}"));
         tracing::info!(%address, "admin pages");
     }
     let asked = stop_signal().await;
@@ -145,6 +146,12 @@ pub async fn run(plan: Plan) -> Result<(), StartError> {
         again = stop_signal() => tracing::warn!(signal = again, "asked again: ending at once"),
     }
     Ok(())
+}
+
+/// Tells whoever started us. If nobody reads it, that is no reason to stop: the log says the same.
+fn say(line: fmt::Arguments<'_>) {
+    let mut out = std::io::stdout().lock();
+    let _ = writeln!(out, "{line}").and_then(|()| out.flush());
 }
 
 /// Waits for SIGTERM or SIGINT and names it.

@@ -12,6 +12,7 @@ use crate::app;
 use crate::config::{self, Plan};
 use clap::{Args, Parser, Subcommand};
 use std::future::Future;
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -99,12 +100,9 @@ fn serve(args: RunArgs) -> Result<(), Failed> {
         Some(file) => read(file)?,
         None => ("<flags>".to_string(), args.flags.file()),
     };
-    if args.print_config {
-        print!("{text}");
-    }
     let plan = config::parse(&name, &text).map_err(failed)?;
     if args.print_config {
-        return Ok(());
+        return say(&text);
     }
     on_runtime(plan.threads(), async move { app::run(plan).await.map_err(failed) })
 }
@@ -112,8 +110,15 @@ fn serve(args: RunArgs) -> Result<(), Failed> {
 fn check(file: &Path) -> Result<(), Failed> {
     let (name, text) = read(file)?;
     let plan: Plan = config::parse(&name, &text).map_err(failed)?;
-    print!("{}", check::summary(&plan));
-    Ok(())
+    say(&check::summary(&plan))
+}
+
+/// Writes to stdout, which may be closed or full.
+fn say(text: &str) -> Result<(), Failed> {
+    let mut out = std::io::stdout().lock();
+    out.write_all(text.as_bytes())
+        .and_then(|()| out.flush())
+        .map_err(|error| failed(format!("stdout: {error}")))
 }
 
 /// A file's name in messages, and its text.

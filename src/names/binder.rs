@@ -11,7 +11,7 @@
 //!            task: wait for an answer or the base table, round
 //! ```
 
-use super::addr::Bound;
+use super::addr::{Addr, Bound};
 use super::delegate::{Delegation, delegate};
 use super::explain::{Step, explain};
 use super::namer::{Answer, Lookup, Namers};
@@ -139,7 +139,15 @@ impl Binder {
     /// A loop, or a tree beyond the limits.
     pub async fn delegate(&self, path: &Path, local: &Dtab, within: Duration) -> Result<Delegation, Failure> {
         let settled = |tree: &Result<Delegation, Failure>| !tree.as_ref().is_ok_and(Delegation::has_pending);
-        self.settle(local, within, |dtab, book| Ok(delegate(dtab, path, book)?.0), settled).await
+        let end = Instant::now() + within;
+        let tree =
+            self.settle(local, within, |dtab, book| Ok(delegate(dtab, path, book)?.0), settled).await?;
+        // The names are known; their addresses may still be asked for.
+        for bound in tree.leaves() {
+            let mut addr = bound.addr.clone();
+            let _ = timeout_at(end, addr.wait_for(|addr| *addr != Addr::Pending)).await;
+        }
+        Ok(tree)
     }
 
     async fn settle<T>(

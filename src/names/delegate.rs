@@ -212,16 +212,28 @@ fn fold(path: Path, dentry: Option<Dentry>, child: Delegation) -> Delegation {
 impl Delegation {
     /// Whether some namer has not answered yet.
     pub fn has_pending(&self) -> bool {
+        self.nodes().any(|node| matches!(node.kind, Kind::Pending))
+    }
+
+    /// The replica sets in the tree.
+    pub fn leaves(&self) -> impl Iterator<Item = &Bound> {
+        self.nodes().filter_map(|node| match &node.kind {
+            Kind::Leaf(bound) => Some(bound),
+            _ => None,
+        })
+    }
+
+    fn nodes(&self) -> impl Iterator<Item = &Self> {
         let mut todo = vec![self];
-        while let Some(node) = todo.pop() {
+        std::iter::from_fn(move || {
+            let node = todo.pop()?;
             match &node.kind {
-                Kind::Pending => return true,
                 Kind::Delegate(child) => todo.push(child),
                 Kind::Alt(children) => todo.extend(children),
                 Kind::Union(children) => todo.extend(children.iter().map(|(_, child)| child)),
                 _ => {}
             }
-        }
-        false
+            Some(node)
+        })
     }
 }

@@ -46,6 +46,8 @@ impl Collector for Series {
         out.counter("muxgate_spans_exported", "Spans the collector took", &spans, none, |s| {
             s.exported.get()
         })?;
+        let help = "Attempts to send spans that failed";
+        out.counter("muxgate_spans_failed_attempts", help, &spans, none, |s| s.retries.get())?;
         out.counter("muxgate_spans_failed", "Spans the collector did not take", &spans, none, |s| {
             s.failed.get()
         })

@@ -9,6 +9,7 @@ use muxgate_wire::pairs::Pairs;
 use muxgate_wire::thrift::{
     ApplicationExceptionType, Kind, Protocol, ThriftError, exception, peek, ttwitter,
 };
+use std::borrow::Cow;
 use std::net::SocketAddr;
 use tokio::time::Instant;
 
@@ -142,6 +143,19 @@ pub fn write_contexts(ctx: &Context, attempt: u32, out: &mut ContextWriter<'_>) 
     if let Some(client_id) = &ctx.client_id {
         out.put(context::CLIENT_ID, client_id);
     }
+}
+
+/// The delegations for a Mux service: without those whose prefix has a `*`. Mux readers take prefixes as plain paths and end
+/// the whole session over a star (mux spec, section 22; naming spec, section 11). Our own lookup has used them by then.
+pub fn mux_dtab(dtab: &Pairs) -> Cow<'_, Pairs> {
+    let is_wild =
+        |(prefix, _): &(Bytes, Bytes)| prefix.split(|byte| *byte == b'/').any(|element| element == b"*");
+    if !dtab.iter().any(|entry| is_wild(&entry)) {
+        return Cow::Borrowed(dtab);
+    }
+    let plain: Vec<_> = dtab.iter().filter(|entry| !is_wild(entry)).collect();
+    // Fewer and no longer than what was read: it fits.
+    Cow::Owned(Pairs::build(plain.iter().map(|(prefix, dst)| (&prefix[..], &dst[..]))).unwrap_or_default())
 }
 
 /// The TTwitter header for a call: what it carries as contexts, and again in the fields that have a place of their own.

@@ -37,6 +37,12 @@ impl<S> Address<S> {
         if !self.method_in_dst {
             return Ok(name);
         }
+        if request.body.head().is_none() {
+            return Err(Failure::new(
+                Why::BadRequest,
+                "the call's body is not a Thrift message: it has no method",
+            ));
+        }
         name.child(request.body.method_bytes())
             .map_err(|error| Failure::new(Why::BadRequest, format!("method name in the path: {error}")))
     }

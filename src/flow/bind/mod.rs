@@ -56,6 +56,8 @@ pub struct Bind<C: Clusters> {
     registry: Arc<Registry>,
     routes: Cache<Key, Arc<Route<C::Cluster>>>,
     unknown: Cache<Key, Arc<Route<C::Cluster>>>,
+    /// Those with a series of their own; they go by age alone, so that no flood of names takes a series from a name that
+    /// had it first.
     services: Cache<Path, Arc<Service>>,
 }
 
@@ -75,7 +77,7 @@ impl<C: Clusters> Bind<C> {
             registry,
             routes: Cache::new(bounds.routes),
             unknown: Cache::new(bounds.unknown),
-            services: Cache::new(bounds.routes),
+            services: Cache::new(usize::MAX),
         });
         let weak = Arc::downgrade(&bind);
         let idle = bounds.idle;
@@ -122,8 +124,13 @@ impl<C: Clusters> Bind<C> {
     fn service(&self, route: &Route<C::Cluster>) -> Arc<Service> {
         route.service_or_init(|| {
             self.services.get(route.name()).unwrap_or_else(|| {
-                let service = Service::new(route.params(), self.registry.route(route.name().as_str()));
-                self.services.insert(route.name().clone(), Arc::new(service))
+                let stats = self.registry.route(route.name().as_str());
+                let has_series = *stats.label == *route.name().as_str();
+                let service = Arc::new(Service::new(route.params(), stats));
+                match has_series {
+                    true => self.services.insert(route.name().clone(), service),
+                    false => service,
+                }
             })
         })
     }

@@ -115,8 +115,12 @@ impl<S: Clone> Route<S> {
         let seen = self.seen(clusters);
         match &seen.way {
             Way::Pending => None,
-            Way::To(targets) => Some(targets.pick().ok_or_else(|| self.nowhere("the branch taken is empty"))),
-            Way::Nowhere => Some(Err(self.nowhere(&self.binding.explain()))),
+            Way::To(targets) => Some(
+                targets
+                    .pick()
+                    .ok_or_else(|| self.nowhere(format!("{}: the branch taken has no members", self.name))),
+            ),
+            Way::Nowhere => Some(Err(self.nowhere(self.binding.explain()))),
             Way::Failed(why) => Some(Err(Failure::new(
                 Why::NameUnavailable,
                 format!("the name {} cannot be looked up: {why}", self.name),
@@ -124,8 +128,8 @@ impl<S: Clone> Route<S> {
         }
     }
 
-    fn nowhere(&self, tried: &str) -> Failure {
-        Failure::new(Why::NoSuchName, format!("no such name: {}; {tried}", self.name))
+    fn nowhere(&self, why: String) -> Failure {
+        Failure::new(Why::NoSuchName, why)
     }
 
     /// The route for people.

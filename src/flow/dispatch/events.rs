@@ -3,51 +3,50 @@
 use super::accrual;
 use crate::observe::EndpointStats;
 use muxgate_rpc::events::Events;
+use muxgate_wire::name::Path;
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Counts for one endpoint.
-pub struct Counted(pub Arc<EndpointStats>);
+/// Counts for one endpoint, and logs what happens to it.
+pub struct Counted {
+    pub stats: Arc<EndpointStats>,
+    pub cluster: Path,
+    pub address: SocketAddr,
+}
 
 impl Events for Counted {
     fn opened(&self) {
-        self.0.connects.add_one();
+        self.stats.connects.add_one();
     }
 
     fn idle(&self, change: i64) {
-        self.0.idle.add(change);
+        self.stats.idle.add(change);
     }
 
     fn abandoned(&self) {
-        self.0.abandoned.add_one();
+        self.stats.abandoned.add_one();
     }
 
     fn discarded(&self) {
-        self.0.discarded.add_one();
+        self.stats.discarded.add_one();
     }
 }
 
 impl accrual::Events for Counted {
     fn removed(&self, wait: Duration) {
-        self.0.removals.add_one();
-        tracing::warn!(
-            cluster = &*self.0.cluster,
-            endpoint = self.0.address.map(tracing::field::display),
-            seconds = wait.as_secs_f64(),
-            "endpoint marked dead"
-        );
+        self.stats.removals.add_one();
+        let (cluster, endpoint) = (self.cluster.as_str(), self.address);
+        let seconds = format_args!("{:.1}", wait.as_secs_f64());
+        tracing::warn!(cluster, %endpoint, %seconds, "endpoint marked dead");
     }
 
     fn probed(&self) {
-        self.0.probes.add_one();
+        self.stats.probes.add_one();
     }
 
     fn revived(&self) {
-        self.0.revivals.add_one();
-        tracing::info!(
-            cluster = &*self.0.cluster,
-            endpoint = self.0.address.map(tracing::field::display),
-            "endpoint is back"
-        );
+        self.stats.revivals.add_one();
+        tracing::info!(cluster = self.cluster.as_str(), endpoint = %self.address, "endpoint is back");
     }
 }

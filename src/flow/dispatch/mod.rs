@@ -43,7 +43,7 @@ impl Dispatch {
     pub fn build(&self, cluster: &Path, address: SocketAddr) -> Svc {
         let params = (self.params)(cluster);
         let stats = self.registry.endpoint(cluster.as_str(), address);
-        let events = Arc::new(Counted(Arc::clone(&stats)));
+        let events = Arc::new(Counted { stats: Arc::clone(&stats), cluster: cluster.clone(), address });
         let session = Session::new(address, &params, Arc::clone(&events) as _);
         let bounded = AttemptDeadline::new(params.attempt, session);
         let observe = Observe { tracer: self.tracer.clone(), stats, cluster: cluster.clone(), address };

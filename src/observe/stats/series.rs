@@ -242,6 +242,8 @@ pub struct SpanStats {
     pub dropped: Counter,
     /// Spans that the collector took.
     pub exported: Counter,
+    /// Attempts to send that failed; each is made again.
+    pub retries: Counter,
     /// Spans that the collector refused, or that could not be sent in all their attempts.
     pub failed: Counter,
 }

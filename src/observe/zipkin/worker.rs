@@ -45,19 +45,22 @@ pub(super) async fn run(
     mut stop: watch::Receiver<Option<Instant>>,
 ) {
     let mut batch = Vec::with_capacity(BATCH);
+    let mut away = false;
     let deadline = loop {
         tokio::select! {
             filled = fill(&mut spans, &mut batch) => if !filled { return },
             deadline = stopped(&mut stop) => break deadline,
         }
         tokio::select! {
-            () = send(&sink, &batch, &stats) => batch.clear(),
+            () = send(&sink, &batch, &stats, &mut away) => batch.clear(),
             deadline = stopped(&mut stop) => break deadline,
         }
     };
     spans.close();
-    if timeout_at(deadline, flush(&mut spans, &mut batch, &sink, &stats)).await.is_err() {
-        stats.dropped.add((batch.len() + spans.len()) as u64);
+    if timeout_at(deadline, flush(&mut spans, &mut batch, &sink, &stats, &mut away)).await.is_err() {
+        let lost = batch.len() + spans.len();
+        tracing::warn!(spans = lost, "spans lost: the collector did not take them before the end");
+        stats.dropped.add(lost as u64);
     }
 }
 
@@ -80,13 +83,26 @@ async fn fill(spans: &mut mpsc::Receiver<Arc<Span>>, batch: &mut Vec<Arc<Span>>)
     true
 }
 
-async fn send(sink: &impl Sink, batch: &[Arc<Span>], stats: &SpanStats) {
+/// Sends until the batch is taken or given up. `away` says whether the collector failed last: only changes are logged.
+async fn send(sink: &impl Sink, batch: &[Arc<Span>], stats: &SpanStats, away: &mut bool) {
     let mut wait = FIRST_WAIT;
     for _ in 0..ATTEMPTS {
         match sink.send(batch).await {
-            Sent::Taken => return stats.exported.add(batch.len() as u64),
+            Sent::Taken => {
+                if std::mem::take(away) {
+                    tracing::info!("the collector takes spans again");
+                }
+                return stats.exported.add(batch.len() as u64);
+            }
             Sent::Refused => break,
-            Sent::Failed => {}
+            Sent::Failed => {
+                stats.retries.add_one();
+                if !std::mem::replace(away, true) {
+                    tracing::warn!(
+                        "the collector does not take spans; they wait, and are dropped when too many do"
+                    );
+                }
+            }
         }
         sleep(wait.mul_f64(rand::random_range(0.5..1.0))).await;
         wait = (wait * 2).min(LONGEST_WAIT);
@@ -100,9 +116,10 @@ async fn flush(
     batch: &mut Vec<Arc<Span>>,
     sink: &impl Sink,
     stats: &SpanStats,
+    away: &mut bool,
 ) {
     while !batch.is_empty() || spans.recv_many(batch, BATCH).await > 0 {
-        send(sink, batch, stats).await;
+        send(sink, batch, stats, away).await;
         batch.clear();
     }
 }

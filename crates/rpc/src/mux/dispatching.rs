@@ -89,12 +89,13 @@ impl Session {
     }
 
     fn send(&self, request: &Request, token: Token) -> Result<Call, Failure> {
+        let dtab = bridge::mux_dtab(&request.dtab);
         let head = DispatchHead {
             contexts: |out: &mut context::ContextWriter<'_>| {
                 bridge::write_contexts(&request.ctx, request.local.attempt, out);
             },
             dst: if request.dst.is_empty() { b"" } else { request.dst.as_bytes() },
-            dtab: &request.dtab,
+            dtab: &dtab,
         };
         let mut machine = self.machine.lock();
         let idle = machine.outbox().is_empty();

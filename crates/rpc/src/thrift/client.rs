@@ -82,6 +82,12 @@ impl Client {
     }
 
     async fn exchange(&self, request: &Request) -> Result<Response, Failure> {
+        if request.body.head().is_none() {
+            return Err(Failure::new(
+                Why::BadRequest,
+                "the call's body is not a Thrift message, and the service speaks nothing else",
+            ));
+        }
         let mut lent = self.pool.lend().await?;
         if lent.connection.is_none() {
             self.connect(&mut lent).await?;
