@@ -15,9 +15,9 @@ pub fn body(traces: Option<&[Trace]>, now: SystemTime) -> String {
     let mut out = String::from("<h1>Traces</h1>\n");
     match traces {
         None => out.push_str("<p class=\"dim\">Traces are not kept: tracing is off.</p>\n"),
-        Some([]) => out.push_str("<p class=\"dim\">No call has been sampled yet.</p>\n"),
+        Some([]) => out.push_str("<p class=\"dim\">No call has been recorded yet.</p>\n"),
         Some(traces) => {
-            out.push_str("<p class=\"dim\">The last sampled calls, newest first. ");
+            out.push_str("<p class=\"dim\">Sampled calls, and a few a second of the others, newest first. ");
             out.push_str("<a href=\"/traces.json\">As Zipkin JSON</a>. ");
             out.push_str("<i class=\"key server\"></i>called <i class=\"key client\"></i>calling <i class=\"key failed\"></i>failed</p>\n");
             for (at, one) in traces.iter().enumerate() {

@@ -11,6 +11,9 @@ use std::time::Duration;
 /// Calls a second.
 const RATE: u32 = 50;
 
+/// Longest time that can be set, in seconds: a year.
+const MAX_SECONDS: u64 = 31_536_000;
+
 /// Threads of the demo: it is no benchmark.
 const THREADS: usize = 2;
 
@@ -24,7 +27,7 @@ pub(super) struct DemoArgs {
     #[arg(long, value_name = "ADDR")]
     admin: Option<SocketAddr>,
     /// End after so many seconds [default: when asked to]
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=MAX_SECONDS))]
     seconds: Option<u64>,
     /// Calls a second, over all services
     #[arg(long, value_name = "N", default_value_t = RATE, value_parser = clap::value_parser!(u32).range(1..=10_000))]
@@ -46,7 +49,7 @@ pub(super) struct LoadArgs {
     #[arg(long, value_name = "HOST:PORT", default_value = "127.0.0.1:4114")]
     to: String,
     /// End after so many seconds [default: when asked to]
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=MAX_SECONDS))]
     seconds: Option<u64>,
     /// Calls a second, over all services
     #[arg(long, value_name = "N", default_value_t = RATE, value_parser = clap::value_parser!(u32).range(1..=10_000))]

@@ -35,7 +35,8 @@ struct Callers {
 }
 
 impl Load {
-    /// Sends calls until the time is over or `ended` is cancelled, and shows the rates each second.
+    /// Sends calls until the time is over, `ended` is cancelled or nobody reads the rates any more, which are shown each
+    /// second.
     pub(super) async fn run(self, ended: &CancellationToken) -> Tally {
         let multiplexed = match self.gates.first() {
             Some(gate) => {
@@ -58,7 +59,11 @@ impl Load {
             }
             tokio::select! {
                 () = ended.cancelled() => break,
-                _ = shown.tick() => rates.show(began.elapsed()),
+                _ = shown.tick() => {
+                    if !rates.show(began.elapsed()) {
+                        break;
+                    }
+                }
                 Some(_) = under_way.join_next() => {}
                 () = sleep_until(due) => {
                     let (callers, rates) = (Arc::clone(&callers), Arc::clone(&rates));

@@ -4,7 +4,7 @@ use super::services::Service;
 use hdrhistogram::Histogram;
 use parking_lot::Mutex;
 use std::fmt::Write as _;
-use std::io::{IsTerminal, Write as _};
+use std::io::{ErrorKind, IsTerminal, Write as _};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 use tokio::time::Instant;
@@ -176,17 +176,19 @@ impl Rates {
         }
     }
 
-    /// Writes a line a service: over the last ones on a terminal, below them elsewhere.
-    pub fn show(&self, elapsed: Duration) {
+    /// Writes a line a service: over the last ones on a terminal, below them elsewhere. Whether somebody may still read it.
+    pub fn show(&self, elapsed: Duration) -> bool {
         let (tally, since) = std::mem::replace(&mut *self.second.lock(), (Tally::new(), Instant::now()));
         let seconds = since.elapsed().as_secs_f64().max(0.001);
-        let out = std::io::stdout().lock();
-        let over = out.is_terminal() && self.drawn.swap(true, Ordering::Relaxed);
-        let mut text = String::new();
+        let terminal = std::io::stdout().is_terminal();
+        let over = terminal && self.drawn.swap(true, Ordering::Relaxed);
+        // A wrapped line would be two to write over: what does not fit is cut off. The same write switches wrapping back on,
+        // so that no end of the demo leaves it off.
+        let mut text = String::from(if terminal { "\x1b[?7l" } else { "" });
         if over {
             let _ = write!(text, "\x1b[{}A", Service::ALL.len());
         }
-        let end = if out.is_terminal() { "\x1b[K\n" } else { "\n" };
+        let end = if terminal { "\x1b[K\n" } else { "\n" };
         for (service, counts) in tally.each() {
             let rate = counts.calls() as f64 / seconds;
             let _ = write!(
@@ -197,13 +199,16 @@ impl Rates {
                 counts.line()
             );
         }
-        drop(out);
-        say(&text);
+        if terminal {
+            text.push_str("\x1b[?7h");
+        }
+        say(&text)
     }
 }
 
-/// Writes to standard output. Nobody may be reading; that ends nothing.
-pub(super) fn say(text: &str) {
+/// Writes to standard output. False when whoever read it has gone away; other errors end nothing.
+pub(super) fn say(text: &str) -> bool {
     let mut out = std::io::stdout().lock();
-    let _ = out.write_all(text.as_bytes()).and_then(|()| out.flush());
+    let written = out.write_all(text.as_bytes()).and_then(|()| out.flush());
+    !written.is_err_and(|error| error.kind() == ErrorKind::BrokenPipe)
 }

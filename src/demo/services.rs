@@ -65,6 +65,11 @@ impl Service {
         }
     }
 
+    /// How the service is called, in Thrift's own language.
+    pub(super) fn signature(self) -> String {
+        format!("string {}(1: i64 id)", self.method())
+    }
+
     /// What the service speaks, as `clients.protocol` calls it.
     pub(super) fn protocol(self) -> &'static str {
         match self {

@@ -8,8 +8,11 @@ use std::fmt::{self, Write};
 /// Steps that an explanation spells out; the rest is counted.
 const MAX_EXPLAINED: usize = 64;
 
+/// Steps by one entry that are spelled out: what a loop goes on with says nothing new.
+const MAX_ALIKE: usize = 3;
+
 /// Longest explanation, in bytes: it ends up in error messages, and a stranger chooses the name.
-const MAX_TEXT: usize = 4096;
+const MAX_TEXT: usize = 1024;
 
 /// One step of a resolution.
 #[derive(Clone, Debug, PartialEq)]
@@ -107,12 +110,37 @@ fn write_explanation(text: &mut Capped, path: &Path, resolution: &Resolution) ->
         State::Ok(NameTree::Empty) => write!(text, "name without members: {path}")?,
         State::Ok(tree) => write!(text, "{path} is {tree}")?,
     }
-    for (at, step) in resolution.steps.iter().take(MAX_EXPLAINED).enumerate() {
+    let told = worth_telling(&resolution.steps);
+    for (at, step) in told.iter().enumerate() {
         write!(text, "{}{step}", if at == 0 { "; tried " } else { ", " })?;
     }
-    match resolution.steps.len().saturating_sub(MAX_EXPLAINED) {
+    match resolution.steps.len() - told.len() {
         0 => Ok(()),
-        more => write!(text, " and {more} more"),
+        more => write!(text, ", and {more} more like these"),
+    }
+}
+
+/// The first steps, without those that repeat.
+fn worth_telling(steps: &[Step]) -> Vec<&Step> {
+    let mut told: Vec<&Step> = Vec::new();
+    for step in steps {
+        if told.len() == MAX_EXPLAINED {
+            break;
+        }
+        let alike = told.iter().filter(|earlier| earlier.is_by_the_same_entry(step)).count();
+        if alike < MAX_ALIKE && !told.contains(&step) {
+            told.push(step);
+        }
+    }
+    told
+}
+
+impl Step {
+    fn is_by_the_same_entry(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::Entry { dentry: mine, .. }, Self::Entry { dentry: theirs, .. }) => mine == theirs,
+            _ => false,
+        }
     }
 }
 

@@ -3,6 +3,7 @@
 //! `cases` follows the field cases of `tests/golden/cases`, step by step and line by line; the rest is what the
 //! architecture promises beside them.
 
+mod alone;
 mod cancel;
 mod cases;
 mod contexts;

@@ -197,3 +197,25 @@ pub fn mux_failure(failure: &Failure) -> Option<MuxFailure> {
         bits => Some(MuxFailure(bits)),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn pairs(entries: &[(&'static str, &'static str)]) -> Option<Pairs> {
+        Pairs::build(entries.iter().map(|(prefix, dst)| (prefix.as_bytes(), dst.as_bytes()))).ok()
+    }
+
+    #[test]
+    fn mux_services_get_the_delegations_without_a_star() {
+        let plain = [("/a", "/b*"), ("/a*/*b", "/*"), ("/**", "/x"), ("", "/y")];
+        let (dtab, wild) =
+            (pairs(&plain), pairs(&[("/a/*", "/b"), ("/*", "/c"), ("*", "/d"), ("/*/e", "/f")]));
+        let is_same = |dtab: &Pairs| matches!(mux_dtab(dtab), Cow::Borrowed(_));
+        assert_eq!(dtab.as_ref().map(is_same), Some(true));
+        assert_eq!(wild.map(|wild| mux_dtab(&wild).iter().count()), Some(0));
+        let mixed = pairs(&[plain[0], ("/*/x", "/z"), plain[1], plain[2], ("/x/*", "/z"), plain[3]]);
+        let read = |pairs: &Pairs| pairs.iter().collect::<Vec<_>>();
+        assert_eq!(mixed.map(|mixed| read(&mux_dtab(&mixed))), dtab.as_ref().map(read));
+    }
+}

@@ -213,7 +213,9 @@ impl Shared {
                 Why::NameUnavailable,
                 format!("{id}: its addresses cannot be looked up: {why}"),
             )),
-            Known::Nothing => Err(Failure::new(Why::NoEndpoint, format!("{id}: there is no such cluster"))),
+            Known::Nothing => {
+                Err(Failure::new(Why::NoEndpoint, format!("{id}: there is no such host or set of endpoints")))
+            }
             Known::Pending | Known::Members => self.balance.pick(&request.local.tried).ok_or_else(|| {
                 let text = match self.balance.members().len() {
                     0 => format!("{id}: the cluster has no endpoints"),

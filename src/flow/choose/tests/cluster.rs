@@ -31,7 +31,7 @@ async fn the_wait_ends_with_the_binding_limit_or_the_deadline() {
 async fn empty_and_negative_are_followed() {
     let scene = Scene::of(0..2);
     scene.cluster.call(&mut request()).await.unwrap();
-    for (members, text) in [(known(0..0), "has no endpoints"), (Addr::Neg, "no such cluster")] {
+    for (members, text) in [(known(0..0), "has no endpoints"), (Addr::Neg, "no such host or set")] {
         scene.say(members).await;
         let failure = scene.cluster.call(&mut request()).await.unwrap_err();
         assert_eq!(failure.why(), Why::NoEndpoint);

@@ -1,5 +1,7 @@
 //! The content of one file: a line for each endpoint, `host port` or `host port * weight`.
 
+use std::net::Ipv6Addr;
+
 /// Largest file that is read, in bytes (as in linkerd).
 pub const MAX_FILE: usize = 500_000;
 
@@ -23,6 +25,8 @@ pub fn parse(content: &[u8]) -> Result<Vec<Line>, String> {
         return Err(format!("more than {MAX_FILE} bytes"));
     }
     let text = std::str::from_utf8(content).map_err(|_| "not UTF-8".to_string())?;
+    // Some editors begin a file with a byte order mark.
+    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let mut lines: Vec<Line> = Vec::new();
     for (at, line) in text.lines().enumerate() {
         let line = line.split('#').next().unwrap_or_default();
@@ -47,7 +51,13 @@ fn endpoint(words: &[&str]) -> Option<Line> {
     };
     let digits = port.bytes().all(|b| b.is_ascii_digit());
     let port = port.parse().ok().filter(|port| digits && *port > 0)?;
-    Some(Line { host: host.to_string(), port, weight })
+    Some(Line { host: without_brackets(host).to_string(), port, weight })
+}
+
+/// `[::1]` is `::1`, as people know it from URLs.
+fn without_brackets(host: &str) -> &str {
+    let inner = host.strip_prefix('[').and_then(|host| host.strip_suffix(']'));
+    inner.filter(|inner| inner.parse::<Ipv6Addr>().is_ok()).unwrap_or(host)
 }
 
 /// A plain decimal number: neither sign nor exponent.

@@ -31,6 +31,8 @@ pub(super) enum Node {
 pub(super) struct File {
     stamp: Option<Stamp>,
     error: Option<String>,
+    /// Whether there was good content before the error.
+    has_content: bool,
     pub(super) set: Arc<Set>,
 }
 
@@ -119,23 +121,35 @@ impl Pass<'_> {
             Some(Node::File(file) | Node::Gone(file)) => Some(file),
             Some(Node::Folder) | None => None,
         };
+        let has_content = matches!(self.before.get(path), Some(Node::File(file)) if file.has_content);
+        let error_before = before.and_then(|file| file.error.as_ref());
         let set = before.map_or_else(|| Arc::new(Set::new()), |file| file.set.clone());
         let read = read(at);
         let error = match read.as_deref().map_err(ToString::to_string).and_then(file::parse) {
             Ok(lines) => {
                 set.update(&lines, self.hosts);
+                if error_before.is_some() {
+                    tracing::info!(file = %at.display(), "the file of names is good again");
+                }
                 None
             }
             Err(why) => Some(format!("{}: {why}", at.display())),
         };
         if let Some(error) = &error {
-            if before.and_then(|file| file.error.as_ref()) != Some(error) {
-                tracing::warn!(error, "bad file of names; its last good content goes on");
+            match error_before == Some(error) {
+                true => {}
+                false if has_content => {
+                    tracing::warn!(error, "bad file of names; its last good content goes on")
+                }
+                false => {
+                    tracing::warn!(error, "bad file of names; the name has no endpoints until it is good")
+                }
             }
             set.fail(error.clone());
         }
         // What could not be read at all is tried again on the next pass.
-        Arc::new(File { stamp: stamp.filter(|_| read.is_ok()), error, set })
+        let has_content = has_content || error.is_none();
+        Arc::new(File { stamp: stamp.filter(|_| read.is_ok()), error, has_content, set })
     }
 }
 
