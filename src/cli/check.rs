@@ -2,6 +2,10 @@
 
 use crate::config::Plan;
 use crate::config::plan::{Discovery, Listener};
+use crate::names::explain::explain;
+use crate::names::namers::{dns, system};
+use crate::names::{Answer, Book, Lookup, Namers, State, resolve};
+use muxgate_wire::name::{NameTree, Path};
 use std::fmt::Write;
 
 /// The summary that `muxgate check` prints.
@@ -30,7 +34,11 @@ fn write(plan: &Plan, out: &mut String) -> std::fmt::Result {
     }
     for namer in plan.namers() {
         let Discovery::Fs { root } = &namer.discovery;
-        let missing = if root.is_dir() { "" } else { " (not there yet)" };
+        let missing = match (root.is_dir(), root.exists()) {
+            (true, _) => "",
+            (false, true) => " (which is not a folder)",
+            (false, false) => " (not there yet)",
+        };
         writeln!(out, "  names below /#{} are files in {}{missing}", namer.prefix, root.display())?;
     }
     for entry in plan.dtab().entries() {
@@ -44,4 +52,72 @@ fn write(plan: &Plan, out: &mut String) -> std::fmt::Result {
         writeln!(out, "  spans to {} as {}, share {}", zipkin.url, zipkin.service_name, zipkin.sample_rate)?;
     }
     writeln!(out, "  {} threads, {} ms to finish calls at the end", plan.threads(), plan.grace().as_millis())
+}
+
+/// What is allowed and yet hardly meant: warnings, one a line.
+pub(super) fn doubts(plan: &Plan) -> String {
+    let mut out = String::new();
+    for namer in plan.namers() {
+        let Discovery::Fs { root } = &namer.discovery;
+        if root.exists() && !root.is_dir() {
+            let _ = writeln!(out, "warning: {} is not a folder: no name is found in it", root.display());
+        }
+    }
+    let Ok(runtime) = tokio::runtime::Builder::new_current_thread().enable_all().build() else { return out };
+    // Namers of addresses want a runtime for what they would look up; here nothing of it runs.
+    let _entered = runtime.enter();
+    let book = Closed::new(plan);
+    for Listener { accept, address, .. } in plan.listeners() {
+        let mut name = address.prefix.concat(&address.default);
+        if address.method_in_dst {
+            name = name.child(b"METHOD").unwrap_or(name);
+        }
+        let resolution = resolve(plan.dtab(), &name, &book);
+        if matches!(resolution.state, State::Failed(_) | State::Ok(NameTree::Neg)) {
+            let why = explain(&name, &resolution);
+            let _ =
+                writeln!(out, "warning: calls without a destination at {} get nowhere: {why}", accept.name);
+        }
+    }
+    out
+}
+
+/// The system namers say what they always say; those of the file have not been asked.
+struct Closed {
+    system: Namers,
+    prefixes: Vec<Path>,
+}
+
+impl Closed {
+    fn new(plan: &Plan) -> Self {
+        let hosts = dns::Hosts::new(dns::System::new());
+        let below = Path::parse("/#").unwrap_or_default();
+        Self {
+            system: system(&hosts).into_iter().collect(),
+            prefixes: plan.namers().iter().map(|namer| below.concat(&namer.prefix)).collect(),
+        }
+    }
+}
+
+/// The place of all namers of the file.
+const CONFIGURED: usize = usize::MAX;
+
+impl Book for Closed {
+    fn candidates(&self, path: &Path) -> Vec<usize> {
+        match self.prefixes.iter().any(|prefix| path.starts_with(prefix)) {
+            true => vec![CONFIGURED],
+            false => self.system.candidates(path),
+        }
+    }
+
+    fn prefix(&self, namer: usize) -> Path {
+        self.system.get(namer).map(|namer| namer.prefix().clone()).unwrap_or_default()
+    }
+
+    fn said(&self, namer: usize, path: &Path) -> Option<Answer> {
+        match self.system.get(namer)?.lookup(path) {
+            Lookup::Fixed(answer) => Some(answer),
+            Lookup::Live(_) => None,
+        }
+    }
 }

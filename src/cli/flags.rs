@@ -1,6 +1,7 @@
 //! The flags of `run`, and the small file that they stand for. There is no second way to a plan: flags become the text
 //! that `--print-config` prints, and that text is read like any file.
 
+use crate::config::{self, Plan};
 use clap::Args;
 use std::fmt::Write;
 use std::net::SocketAddr;
@@ -49,12 +50,51 @@ impl FromStr for Admin {
     }
 }
 
+/// The flag that a line of the file comes from.
+fn flag_of(text: &str, line: usize) -> &'static str {
+    let above = text.lines().take(line).collect::<Vec<_>>();
+    let key = above.iter().rev().find_map(|line| {
+        let (key, _) = line.split_once(':')?;
+        FLAGS.iter().find(|(known, _)| *known == key)
+    });
+    key.map_or("<flags>", |(_, flag)| flag)
+}
+
+/// The keys of the file, and the flags that they come from.
+const FLAGS: [(&str, &str); 6] = [
+    ("admin", "--admin"),
+    ("telemetry", "--zipkin"),
+    ("namers", "--fs"),
+    ("dtab", "--dtab"),
+    ("listeners", "--listen"),
+    ("clients", "--upstream"),
+];
+
 /// A text in double quotes; what JSON quotes, YAML reads.
 fn quoted(text: &str) -> String {
     serde_json::Value::from(text).to_string()
 }
 
 impl Flags {
+    /// What the flags stand for, and the file that says so.
+    ///
+    /// # Errors
+    /// A report that names the flag to blame.
+    pub fn plan(&self) -> Result<(Plan, String), String> {
+        let text = self.file();
+        let report = match config::parse("<flags>", &text) {
+            Ok(plan) => return Ok((plan, text)),
+            Err(report) => report,
+        };
+        let flag = flag_of(&text, report.line());
+        let named = config::parse(&format!("{flag}, written as a file"), &text);
+        let mut said = named.map_or_else(|report| report.to_string(), |_| report.to_string());
+        if self.fs.is_none() && said.contains("there are no namers") {
+            said.push_str("\nOn the command line, `--fs DIR` is the namer /#/io.l5d.fs.\n");
+        }
+        Err(said)
+    }
+
     /// The file.
     pub fn file(&self) -> String {
         let mut file = String::from("# Start with: muxgate run FILE\n");

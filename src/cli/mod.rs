@@ -96,11 +96,13 @@ pub fn run(cli: Cli) -> ExitCode {
 }
 
 fn serve(args: RunArgs) -> Result<(), Failed> {
-    let (name, text) = match &args.file {
-        Some(file) => read(file)?,
-        None => ("<flags>".to_string(), args.flags.file()),
+    let (plan, text) = match &args.file {
+        Some(file) => {
+            let (name, text) = read(file)?;
+            (config::parse(&name, &text).map_err(failed)?, text)
+        }
+        None => args.flags.plan().map_err(failed)?,
     };
-    let plan = config::parse(&name, &text).map_err(failed)?;
     if args.print_config {
         return say(&text);
     }
@@ -110,7 +112,7 @@ fn serve(args: RunArgs) -> Result<(), Failed> {
 fn check(file: &Path) -> Result<(), Failed> {
     let (name, text) = read(file)?;
     let plan: Plan = config::parse(&name, &text).map_err(failed)?;
-    say(&check::summary(&plan))
+    say(&format!("{}{}", check::summary(&plan), check::doubts(&plan)))
 }
 
 /// Writes to stdout, which may be closed or full.

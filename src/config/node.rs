@@ -6,6 +6,7 @@
 use super::problem::Problems;
 use serde::Deserialize;
 use serde::de::{Deserializer, MapAccess, SeqAccess, Visitor};
+use serde_saphyr::budget::BudgetBreach;
 use serde_saphyr::{DuplicateKeyPolicy, Error, Location, Spanned};
 use std::fmt;
 use std::ops::Range;
@@ -64,7 +65,10 @@ impl Node {
             Ok(node) => Some(node.unwrap_or(Node { at: 0..0, value: Value::Map(Vec::new()) })),
             Err(error) => {
                 let at = error.location().map_or(0, |location| byte_of(text, location));
-                problems.add(at..at, message(&error), advice(&error));
+                match limit(&error) {
+                    Some((message, help)) => problems.add(at..at, message, help),
+                    None => problems.add(at..at, message(&error), advice(&error)),
+                }
                 None
             }
         }
@@ -83,6 +87,32 @@ impl Node {
             Value::Map(_) => "a map".into(),
         }
     }
+}
+
+/// What a file has too much of, and what to do; nothing for other mistakes.
+fn limit(error: &Error) -> Option<(String, &'static str)> {
+    let one = "one file is one configuration: take the `---` line and what is behind it out";
+    let Error::Budget { breach, .. } = error else {
+        let several = matches!(error, Error::MultipleDocuments { .. });
+        return several.then(|| ("the file holds more than one YAML document".into(), one));
+    };
+    Some(match breach {
+        BudgetBreach::Documents { .. } => ("the file holds more than one YAML document".into(), one),
+        BudgetBreach::Nodes { .. } | BudgetBreach::Events { .. } => (
+            format!("the file holds more than {MAX_NODES} values"),
+            "long tables belong into `dtab`, as one text",
+        ),
+        BudgetBreach::Depth { .. } => {
+            (format!("values are nested more than {MAX_DEPTH} levels deep"), "our own keys need seven")
+        }
+        BudgetBreach::Aliases { .. }
+        | BudgetBreach::Anchors { .. }
+        | BudgetBreach::AliasAnchorRatio { .. } => (
+            format!("too many anchors (`&name`), or uses of them (`*name`): at most {MAX_ALIASES} of each"),
+            "write some of them out",
+        ),
+        _ => ("the file is larger than its content can need".into(), "write it without YAML's special forms"),
+    })
 }
 
 /// The library's message without the place, which is shown apart.

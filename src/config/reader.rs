@@ -212,6 +212,14 @@ impl<'a> Fields<'a> {
         self.time(key, "without any time every call would fail; leave the key out for the default")
     }
 
+    /// A time in milliseconds; 0 is one.
+    pub fn millis_or_zero(&self, key: &str) -> Option<Duration> {
+        match self.get(key)?.value {
+            Value::Int(0) => Some(Duration::ZERO),
+            _ => self.time(key, ""),
+        }
+    }
+
     /// A time in milliseconds, or `none` for no limit.
     pub fn millis_or_none(&self, key: &str) -> Option<Option<Duration>> {
         if self.is_none(key) {
@@ -298,6 +306,23 @@ impl<'a> Fields<'a> {
     /// A map below a key.
     pub fn section(&self, key: &str, shape: &'static Shape) -> Option<Fields<'a>> {
         Fields::open(self.file, shape, self.get(key)?)
+    }
+
+    /// A map below a key that has a `kind`. People who write only the kind are told how.
+    pub fn section_of_kind(
+        &self,
+        key: &str,
+        shape: &'static Shape,
+        kinds: &[&'static str],
+    ) -> Option<Fields<'a>> {
+        let node = self.get(key)?;
+        if let Value::Text(text) = &node.value
+            && let Some(kind) = nearest(text, kinds.iter().copied())
+        {
+            self.mistyped(key, node, "a map", &format!("write `{key}: {{kind: {kind}}}`"));
+            return None;
+        }
+        self.section(key, shape)
     }
 
     /// The maps in a list below a key. Nothing if some item has no usable form, or if there is no such key.

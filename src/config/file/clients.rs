@@ -85,8 +85,12 @@ fn entry(fields: &Fields<'_>, namers: Option<&[Namer]>) -> Option<Rule<ClientPar
         [("thriftmux", Upstream::ThriftMux), ("framed", Upstream::Framed), ("ttwitter", Upstream::TTwitter)];
     let mut part = ClientPart {
         upstream: fields.choice("protocol", &protocols),
-        balancer: fields.section("loadBalancer", &BALANCER).and_then(|section| balancer(&section)),
-        accrual: fields.section("failureAccrual", &ACCRUAL).and_then(|section| accrual(&section)),
+        balancer: fields
+            .section_of_kind("loadBalancer", &BALANCER, &["p2c", "ewma"])
+            .and_then(|section| balancer(&section)),
+        accrual: fields
+            .section_of_kind("failureAccrual", &ACCRUAL, &["io.l5d.consecutiveFailures", "none"])
+            .and_then(|section| accrual(&section)),
         attempt: fields.millis_or_none("requestAttemptTimeoutMs"),
         connect: fields.millis("connectTimeoutMs"),
         declared_fails: fields.choice("declaredExceptions", &[("success", false), ("failure", true)]),

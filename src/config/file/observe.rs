@@ -54,7 +54,7 @@ pub(super) fn admin(root: &Fields<'_>) -> (Option<Admin>, Duration) {
     let Some(fields) = root.section("admin", &ADMIN) else {
         return (Some(Admin { address: default }), GRACE);
     };
-    let grace = fields.millis("shutdownGraceMs").unwrap_or(GRACE);
+    let grace = fields.millis_or_zero("shutdownGraceMs").unwrap_or(GRACE);
     let port = fields.count("port", 0..=u16::MAX.into(), "").map_or(ADMIN_PORT, |port| port as u16);
     (Some(Admin { address: SocketAddr::new(ip(&fields), port) }), grace)
 }
