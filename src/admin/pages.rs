@@ -10,13 +10,19 @@ use axum::http::StatusCode;
 use axum::response::{Html, IntoResponse, Response};
 use http::header::CONTENT_TYPE;
 use serde::Deserialize;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 use std::fmt::Write;
 use std::time::{Duration, SystemTime};
 use tokio::time::timeout;
 
 /// Time for an explanation: namers may have to look things up (linkerd: 2 s, then 503).
 const EXPLAIN: Duration = Duration::from_secs(2);
+
+/// Rows of a page for people; the JSON has all.
+const MAX_ROWS: usize = 500;
+
+/// Texts up to this length, in bytes, stay on one line.
+const SHORT: usize = 32;
 
 pub async fn index() -> Html<String> {
     Html(page("Routes", "/", include_str!("web/index.html")))
@@ -79,15 +85,19 @@ pub async fn names_json(State(state): State<AdminState>) -> Json<Value> {
 
 pub async fn names(State(state): State<AdminState>) -> Html<String> {
     let rows = state.view.names();
-    let rows: Vec<_> = rows.as_array().into_iter().flatten().filter_map(Value::as_object).collect();
+    let mut rows: Vec<_> = rows.as_array().into_iter().flatten().filter_map(Value::as_object).collect();
+    // What is bound comes first: of the rest strangers can make a lot.
+    let text =
+        |row: &Map<String, Value>, key| row.get(key).and_then(Value::as_str).unwrap_or_default().to_owned();
+    rows.sort_by_cached_key(|row| (text(row, "state") != "bound", text(row, "name"), text(row, "dtab")));
+    let all = rows.len();
+    rows.truncate(MAX_ROWS);
     let mut columns: Vec<&String> = rows.iter().flat_map(|row| row.keys()).collect();
-    columns.sort_unstable_by_key(|name| (*name != "path", *name));
+    columns.sort_unstable_by_key(|name| (*name != "name", *name));
     columns.dedup();
-    let mut out = format!(
-        "<h1>Names</h1>\n<p class=\"dim\">{} bound, as <a href=\"/names.json\">JSON</a></p>\n",
-        rows.len()
-    );
-    out.push_str("<div class=\"wide\"><table>\n<thead><tr>");
+    let mut out =
+        format!("<h1>Names</h1>\n<p class=\"dim\">{all} known, as <a href=\"/names.json\">JSON</a></p>\n",);
+    out.push_str("<div class=\"wide\"><table class=\"names\">\n<thead><tr>");
     columns.iter().for_each(|name| out += &format!("<th>{}</th>", Esc(name)));
     out.push_str("</tr></thead>\n<tbody>\n");
     for row in rows {
@@ -96,6 +106,10 @@ pub async fn names(State(state): State<AdminState>) -> Html<String> {
         out.push_str("</tr>\n");
     }
     out.push_str("</tbody></table></div>\n");
+    if all > MAX_ROWS {
+        // Writing to a string cannot fail.
+        let _ok = writeln!(out, "<p class=\"dim\">{} more are not shown.</p>", all - MAX_ROWS);
+    }
     Html(page("Names", "/names", &out))
 }
 
@@ -103,6 +117,9 @@ fn cell(out: &mut String, value: Option<&Value>) {
     // Writing to a string cannot fail.
     let _ok = match value {
         None | Some(Value::Null) => write!(out, "<td></td>"),
+        Some(Value::String(text)) if text.len() <= SHORT => {
+            write!(out, "<td class=\"short\">{}</td>", Esc(text))
+        }
         Some(Value::String(text)) => write!(out, "<td>{}</td>", Esc(text)),
         Some(Value::Array(lines)) if lines.iter().all(Value::is_string) => {
             let lines: Vec<_> = lines.iter().filter_map(Value::as_str).collect();

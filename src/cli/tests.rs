@@ -74,6 +74,45 @@ fn a_dtab_with_odd_characters_is_refused_in_its_own_words() -> Result<(), String
 }
 
 #[test]
+fn a_mistake_in_a_flag_names_the_flag() -> Result<(), String> {
+    for (more, said) in [
+        (&["--dtab", "/svc = /x"][..], &["--> --dtab, written as a file:", "expected =>"][..]),
+        (&["--dtab", "/svc => /#/io.l5d.fs"], &["--> --dtab, written", "`--fs DIR` is the namer"]),
+        (&["--dtab", "/svc => /x", "--zipkin", "x"], &["--> --zipkin, written as a file:"]),
+    ] {
+        let args = [&["--listen", "127.0.0.1:1"], more].concat();
+        let report = flags(&args)?.plan().err().unwrap_or_default();
+        assert!(said.iter().all(|text| report.contains(text)), "{report}");
+    }
+    Ok(())
+}
+
+#[test]
+fn names_that_lead_nowhere_are_doubted() -> Result<(), String> {
+    let listener =
+        "listeners: [{name: in, port: 4114, dst: /x}]\nnamers: [{kind: io.l5d.fs, rootDir: /dev/null}]\n";
+    for (dtab, said) in [
+        ("/svc => /a ; /a => /svc", "too deep"),
+        ("/other => /#/io.l5d.fs", "no such name: /svc/x"),
+        ("/svc => /$/nobody", "no such system namer"),
+        ("/svc => /$/inet/127.0.0.1/9", ""),
+        ("/svc => /#/io.l5d.fs", ""),
+        ("/svc => /#/io.l5d.fs | /nowhere", ""),
+    ] {
+        let plan =
+            config::parse("-", &format!("{listener}dtab: {dtab}\n")).map_err(|report| report.to_string())?;
+        let doubts: Vec<_> = check::doubts(&plan).lines().map(str::to_owned).collect();
+        assert!(doubts[0].contains("/dev/null is not a folder"), "{doubts:?}");
+        assert_eq!(
+            doubts.get(1).map(|doubt| doubt.contains(said)),
+            (!said.is_empty()).then_some(true),
+            "{doubts:?}"
+        );
+    }
+    Ok(())
+}
+
+#[test]
 fn wrong_flags_are_refused() {
     for args in [
         &["gate.yaml", "--listen", "127.0.0.1:1", "--dtab", ""][..],

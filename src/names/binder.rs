@@ -209,6 +209,11 @@ impl Binding {
         self.inner.state.subscribe()
     }
 
+    /// The table that was laid over the base table.
+    pub fn local(&self) -> &Dtab {
+        &self.inner.local
+    }
+
     /// What the last resolution came to, which differs from [`Binding::state`] while that holds on to a good answer.
     pub fn latest(&self) -> State {
         self.inner.work.lock().last.as_ref().map_or(State::Pending, |last| last.state.clone())

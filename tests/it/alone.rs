@@ -37,6 +37,8 @@ async fn a_wildcard_delegation_is_used_and_kept_from_mux_services() {
             for seen in backend.calls() {
                 assert_eq!(seen.dtab, kept, "{form:?} to {protocol}");
             }
+            let page = house.pages.get("/names").await;
+            assert!(page.contains("/s/*=&gt;/$/inet/"), "{page}");
             let events = backend.events();
             let opened = events.iter().filter(|event| matches!(event, Event::Open(_))).count();
             assert_eq!((backend.calls().len(), opened), (3, 1), "{form:?} to {protocol}");
@@ -92,6 +94,8 @@ async fn a_route_keeps_its_series_in_a_flood_of_names() {
     }
     assert_eq!(caller.echo("/s/probe", "x").await.text(), "x");
     assert_eq!(house.pages.sum("muxgate_route_requests_total", &[("route", ROUTE)]).await, 2.0);
+    let page = house.pages.get("/names").await;
+    assert!(page.contains(" more are not shown."), "{} bytes", page.len());
 }
 
 /// A full disk behind stdout is told, not panicked about.

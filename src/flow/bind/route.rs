@@ -11,6 +11,9 @@ use std::sync::{Arc, OnceLock};
 use tokio::sync::watch;
 use tokio::time::{Instant, timeout_at};
 
+/// Bytes of a call's own table that are shown: callers write it.
+const MAX_DTAB_TEXT: usize = 1024;
+
 /// What all routes of one name share.
 pub struct Service {
     pub(super) stats: Arc<RouteStats>,
@@ -140,6 +143,15 @@ impl<S: Clone> Route<S> {
             Way::Nowhere => "nowhere",
             Way::Failed(_) => "failed",
         };
-        serde_json::json!({ "name": self.name.as_str(), "state": state, "steps": self.binding.explain() })
+        let mut row = serde_json::json!({
+            "name": self.name.as_str(), "state": state, "steps": self.binding.explain(),
+        });
+        let local = self.binding.local();
+        if !local.entries().is_empty() {
+            let text = local.to_string();
+            let end = (0..=MAX_DTAB_TEXT.min(text.len())).rev().find(|at| text.is_char_boundary(*at));
+            row["dtab"] = text.get(..end.unwrap_or(0)).unwrap_or_default().into();
+        }
+        row
     }
 }

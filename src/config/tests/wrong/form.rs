@@ -131,6 +131,59 @@ error: not readable as YAML: illegal placement of ':' indicator
 ",
     },
     Case {
+        about: "two documents",
+        file: "dtab: /svc => /$/inet/127.0.0.1/9000
+listeners: [{port: 4114}]
+---
+threads: 1
+",
+        said: "
+error: the file holds more than one YAML document
+ --> gate.yaml:3:1
+  |
+3 | ---
+  | ^
+  = help: one file is one configuration: take the `---` line and what is behind it out
+",
+    },
+    Case {
+        about: "too deep",
+        file: "dtab: [[[[[[[[[[[[[[[[[[1]]]]]]]]]]]]]]]]]]
+",
+        said: "
+error: values are nested more than 16 levels deep
+ --> gate.yaml:1:22
+  |
+1 | dtab: [[[[[[[[[[[[[[[[[[1]]]]]]]]]]]]]]]]]]
+  |                      ^
+  = help: our own keys need seven
+",
+    },
+    Case {
+        about: "only the kind",
+        file: "dtab: /svc => /$/inet/127.0.0.1/9000
+listeners: [{port: 4114}]
+clients: [{failureAccrual: none, loadBalancer: ewma}]
+",
+        said: "
+error: `failureAccrual` is a map, this is the text `none`
+ --> gate.yaml:3:28
+  |
+3 | clients: [{failureAccrual: none, loadBalancer: ewma}]
+  |                            ^^^^
+  = help: write `failureAccrual: {kind: none}`
+
+error: `loadBalancer` is a map, this is the text `ewma`
+ --> gate.yaml:3:48
+  |
+3 | clients: [{failureAccrual: none, loadBalancer: ewma}]
+  |                                                ^^^^
+  = help: write `loadBalancer: {kind: ewma}`
+
+2 errors
+",
+    },
+    Case {
         about: "a tab",
         file: "dtab: /svc => /$/inet/127.0.0.1/9000
 listeners:
