@@ -147,7 +147,7 @@ impl Serve for Echo {
     async fn call(&self, request: &mut Request) -> Result<Response, Failure> {
         let mut reply = bytes::BytesMut::from(&request.body.bytes()[..]);
         backend::answer(&mut reply).expect("a call of echo");
-        Ok(Response::judged(reply.freeze(), Vec::new(), false))
+        Response::judged(&request.body, reply.freeze(), Vec::new(), false)
     }
 }
 
@@ -188,9 +188,13 @@ async fn serve(io: DuplexStream, callers: Proto, service: impl Serve) {
     let (drain, read) = (Drain::default(), ReadBuffer::new(CHUNK));
     match callers {
         Proto::Framed => {
-            let params =
-                thrift::ServerParams { max_frame: limits.max_frame, stall: limits.stall, idle: limits.idle };
-            thrift::serve(io, read, None, &service, &params, &drain, &Uncounted).await;
+            let params = thrift::ServerParams {
+                max_frame: limits.max_frame,
+                stall: limits.stall,
+                idle: limits.idle,
+                oneways: Arc::new(tokio::sync::Semaphore::new(1)),
+            };
+            thrift::serve(io, read, None, &Arc::new(service), &params, &drain, &Uncounted).await;
         }
         Proto::Mux => {
             let params = mux::ServerParams {

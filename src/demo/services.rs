@@ -11,6 +11,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep, timeout};
 
@@ -124,7 +125,7 @@ impl Serve for Endpoint {
             sleep(takes).await;
         }
         let reply: Bytes = call.answer(&self.service.answer(call.id)).map_err(bad)?;
-        Ok(Response::judged(reply, Vec::new(), false))
+        Response::judged(&request.body, reply, Vec::new(), false)
     }
 }
 
@@ -189,8 +190,9 @@ async fn accept(listener: TcpListener, endpoint: Arc<Endpoint>, ended: Drain) {
 async fn connection(socket: TcpStream, peer: SocketAddr, endpoint: Arc<Endpoint>, ended: Drain) {
     let read = ReadBuffer::new(MAX_FRAME);
     if endpoint.service.protocol() == "framed" {
-        let params = thrift::ServerParams { max_frame: MAX_FRAME, stall: STALL, idle: None };
-        return thrift::serve(socket, read, Some(peer), &*endpoint, &params, &ended, &Uncounted).await;
+        let oneways = Arc::new(Semaphore::new(thrift::MAX_ONEWAYS));
+        let params = thrift::ServerParams { max_frame: MAX_FRAME, stall: STALL, idle: None, oneways };
+        return thrift::serve(socket, read, Some(peer), &endpoint, &params, &ended, &Uncounted).await;
     }
     let params = mux::ServerParams {
         max_frame: MAX_FRAME,

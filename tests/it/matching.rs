@@ -17,8 +17,8 @@ const CALLERS: u64 = 6;
 const CALLS: u32 = 150;
 /// Calls on the way at once on a Mux connection.
 const WINDOW: usize = 16;
-/// Calls at once on all connections together, and as many that are given up and not answered yet.
-const MOST_TAGS: u32 = 2 * CALLERS as u32 * (WINDOW as u32 + 3);
+/// Calls at once on all connections together, as many that are given up and not answered yet, and tags that rest.
+const MOST_TAGS: u32 = 2 * CALLERS as u32 * (WINDOW as u32 + 3) + 256;
 /// The time limit of an attempt and the longest delay of the service, in milliseconds: some are cut off.
 const LIMIT_MS: u64 = 40;
 const LONGEST_MS: u64 = 50;

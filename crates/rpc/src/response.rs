@@ -1,7 +1,9 @@
 //! A reply, with the one judgement of it that stats, accrual, retries and spans share.
 
+use crate::{Failure, Payload, Why};
 use bytes::Bytes;
-use muxgate_wire::thrift::{ApplicationExceptionType, ReplyClass, classify};
+use muxgate_wire::thrift::reply::classify_body;
+use muxgate_wire::thrift::{ApplicationExceptionType, MessageHead, ReplyClass, peek};
 
 /// What a reply says, from its first bytes and without IDL (thriftmux spec, section 15).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -50,15 +52,34 @@ impl Response {
         Self { contexts: Vec::new(), body: Bytes::new(), reply: Reply::Void, class: Class::Success }
     }
 
-    /// Judges a reply's first bytes. Declared exceptions are successes of the session and count as failures of the
-    /// call only where `declared_fails` says so; they are told apart in any case by [`Reply::Declared`].
-    pub fn judged(body: Bytes, contexts: Vec<(Bytes, Bytes)>, declared_fails: bool) -> Self {
-        let reply = match classify(&body) {
+    /// Judges a reply by its first bytes, as the answer to `call`. Declared exceptions are successes of the session and
+    /// count as failures of the call only where `declared_fails` says so; they are told apart in any case by
+    /// [`Reply::Declared`]. The answer to what is not Thrift is not looked at.
+    ///
+    /// # Errors
+    /// [`Why::BadReply`] for what is no answer to this call: nothing, no Thrift message, a message that is no reply, or
+    /// one in another protocol, for another method, or with another sequence id (thriftmux spec, section 15).
+    pub fn judged(
+        call: &Payload,
+        body: Bytes,
+        contexts: Vec<(Bytes, Bytes)>,
+        declared_fails: bool,
+    ) -> Result<Self, Failure> {
+        let Some(asked) = call.head() else {
+            return Ok(Self { contexts, body, reply: Reply::Opaque, class: Class::Success });
+        };
+        if body.is_empty() {
+            return Err(bad_reply("the service answered the call with nothing".into()));
+        }
+        let head =
+            peek(&body).map_err(|error| bad_reply(format!("the service's reply is not Thrift: {error}")))?;
+        check(call, asked, &body, &head)?;
+        let reply = match classify_body(&body, &head) {
             Ok(ReplyClass::Result) => Reply::Result,
             Ok(ReplyClass::Void) => Reply::Void,
             Ok(ReplyClass::Declared(id)) => Reply::Declared(id),
             Ok(ReplyClass::Application { kind, .. }) => Reply::Application(kind),
-            Err(_) => Reply::Opaque,
+            Err(error) => return Err(bad_reply(format!("the service's reply cannot be read: {error}"))),
         };
         let class = match reply {
             Reply::Result | Reply::Void | Reply::Opaque => Class::Success,
@@ -67,8 +88,29 @@ impl Response {
             Reply::Application(kind) if is_callers_fault(kind) => Class::Ignorable,
             Reply::Application(_) => Class::Failure,
         };
-        Self { contexts, body, reply, class }
+        Ok(Self { contexts, body, reply, class })
     }
+}
+
+/// Whether a message answers this very call. A method of a multiplexed service (`Service:method`) is answered by its bare
+/// name (thriftmux spec, section 17).
+fn check(call: &Payload, asked: &MessageHead, body: &[u8], head: &MessageHead) -> Result<(), Failure> {
+    if head.protocol != asked.protocol {
+        return Err(bad_reply("the service answered in another protocol than it was asked in".into()));
+    }
+    if head.seqid != asked.seqid {
+        let (got, sent) = (head.seqid, asked.seqid);
+        return Err(bad_reply(format!("the service answered sequence id {got} to call {sent}")));
+    }
+    let method = call.method_bytes();
+    if head.name_in(body) != method && !method.contains(&b':') {
+        return Err(bad_reply("the service answered another method than it was asked for".into()));
+    }
+    Ok(())
+}
+
+fn bad_reply(text: String) -> Failure {
+    Failure::new(Why::BadReply, text)
 }
 
 /// Types that say the request was wrong, not the service (thriftmux spec, section 15).

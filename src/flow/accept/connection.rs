@@ -11,6 +11,7 @@ use std::future::poll_fn;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::task::Poll;
+use tokio::sync::Semaphore;
 use tokio::time::timeout;
 
 /// Bytes asked for by a read, at most, until the protocol is known.
@@ -49,6 +50,7 @@ impl<S: Serve> Shared<S> {
                 max_frame: params.max_frame,
                 stall: params.stall,
                 idle: params.idle,
+                oneways: Arc::new(Semaphore::new(thrift::MAX_ONEWAYS)),
             },
             params,
         }
@@ -67,7 +69,7 @@ impl<S: Serve> Shared<S> {
                 Box::pin(mux::serve(io, read, peer, service, &self.mux, &self.drain, events)).await;
             }
             Detected::FramedBinary | Detected::FramedCompact => {
-                thrift::serve(io, read, peer, &*self.service, &self.thrift, &self.drain, &*self.events).await;
+                thrift::serve(io, read, peer, &self.service, &self.thrift, &self.drain, &*self.events).await;
             }
             other => {
                 tracing::debug!(?peer, protocol = ?other, "connection refused");

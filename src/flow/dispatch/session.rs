@@ -10,6 +10,13 @@ use std::sync::Arc;
 /// A service answers the handshake itself, while the kernel answers a connection: it gets so many times as long.
 const HANDSHAKE: u32 = 5;
 
+/// Calls in flight on the one session of an endpoint: many callers share it, and none of them may fill it within its own
+/// limit.
+const MAX_IN_FLIGHT: usize = 262_144;
+
+/// Tags that rest before they are used again.
+const TAG_REST: usize = 256;
+
 /// One Mux session, or a pool of plain connections.
 pub enum Session {
     Mux(mux::Client),
@@ -20,8 +27,12 @@ impl Session {
     pub fn new(address: SocketAddr, params: &Params, events: Arc<dyn Events>) -> Self {
         match params.upstream {
             Upstream::ThriftMux => {
-                let session =
-                    ClientConfig { handshake_timeout: params.connect * HANDSHAKE, ..ClientConfig::default() };
+                let session = ClientConfig {
+                    handshake_timeout: params.connect * HANDSHAKE,
+                    max_in_flight: MAX_IN_FLIGHT,
+                    tag_rest: TAG_REST,
+                    ..ClientConfig::default()
+                };
                 let params = mux::ClientParams {
                     address,
                     connect: params.connect,

@@ -120,6 +120,8 @@ async fn exceptions_are_told_from_results_by_their_bytes() {
     let case: serde_json::Value = serde_json::from_str(case).expect("JSON");
     let (tracer, kept) = tracer(1.0);
     let route = crate::observe::Registry::new(crate::observe::stats::Limits::default()).route("/s/probe");
+    let add = Bytes::from_static(b"\x80\x01\0\x01\0\0\0\x03add\0\0\0\x08\0");
+    let add = muxgate_rpc::Payload::thrift(add).expect("a call");
     for step in case["input"].as_array().expect("steps") {
         let hex = step["hex"].as_str().expect("hex").as_bytes();
         let digits = hex.chunks(2).map(|two| std::str::from_utf8(two).expect("ASCII"));
@@ -127,7 +129,8 @@ async fn exceptions_are_told_from_results_by_their_bytes() {
         for _ in 0..10 {
             let now = Instant::now();
             let (call, span) = (route.begin(now), tracer.client(None, true, now).1);
-            let result = Ok(Response::judged(Bytes::copy_from_slice(&frame[4..]), Vec::new(), false));
+            let reply = Bytes::copy_from_slice(&frame[4..]);
+            let result = Response::judged(&add, reply, Vec::new(), false);
             span.finish(&result);
             call.end(&result, now);
         }

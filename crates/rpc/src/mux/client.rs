@@ -86,10 +86,11 @@ impl Client {
             None => self.session().await?.dispatch(request).await?,
         };
         let (contexts, body) = judge(reply)?;
-        Ok(match body.is_empty() && request.body.is_oneway() {
-            true => Response { contexts, ..Response::nothing() },
-            false => Response::judged(body, contexts, self.params.declared_fails),
-        })
+        // Whatever a service says to a oneway call, nobody is there to hear it.
+        if request.body.is_oneway() {
+            return Ok(Response { contexts, ..Response::nothing() });
+        }
+        Response::judged(&request.body, body, contexts, self.params.declared_fails)
     }
 }
 

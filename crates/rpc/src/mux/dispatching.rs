@@ -1,6 +1,6 @@
 //! A session towards a service: the calls on one side, the socket on the other.
 
-use super::{Clock, READ_CHUNK};
+use super::{Clock, READ_CHUNK, READS_A_TURN};
 use crate::events::Events;
 use crate::io::{Io, ReadBuffer, poll_write};
 use crate::{Failure, Flags, Request, Why, bridge};
@@ -180,12 +180,18 @@ impl Session {
 
     /// Writes and reads until the socket takes and gives no more. Ready: the session is over.
     fn turn<T: Io>(&self, socket: &mut Socket<T>, cx: &mut Context<'_>) -> Poll<SessionError> {
+        let mut reads = 0;
         loop {
             if socket.poll_write(self, cx).is_err() {
                 return Poll::Ready(SessionError::Closed);
             }
+            if reads == READS_A_TURN {
+                // Others want to be served too.
+                cx.waker().wake_by_ref();
+                return Poll::Pending;
+            }
             match socket.poll_read(self, cx) {
-                Poll::Ready(Ok(())) => {}
+                Poll::Ready(Ok(())) => reads += 1,
                 Poll::Ready(Err(error)) => {
                     let _ = socket.poll_write(self, cx);
                     return Poll::Ready(error);

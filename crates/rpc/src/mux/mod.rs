@@ -18,6 +18,9 @@ use tokio::time::Instant;
 /// Bytes asked for by one read: room for many frames.
 pub(crate) const READ_CHUNK: usize = 64 << 10;
 
+/// Reads in a row before other tasks get their turn: a peer that floods us must not hold up everybody else's calls.
+pub(crate) const READS_A_TURN: u32 = 4;
+
 /// The monotonic clock that the machines are given: time since the session began.
 #[derive(Clone, Copy, Debug)]
 struct Clock(Instant);

@@ -1,7 +1,7 @@
 //! A session for a caller: the socket on one side, tasks that answer calls on the other.
 
 use super::server::ServerParams;
-use super::{Clock, READ_CHUNK};
+use super::{Clock, READ_CHUNK, READS_A_TURN};
 use crate::drain::Drain;
 use crate::events::Events;
 use crate::io::{Io, ReadBuffer, poll_write};
@@ -170,6 +170,8 @@ pub(super) struct Socket<T, S> {
     idle: Option<Duration>,
     /// The caller sends no more.
     ended: bool,
+    /// When it said so.
+    ended_at: Instant,
     /// Since when the caller has taken nothing although there is something to take.
     blocked_since: Option<Instant>,
     /// When something last came in or went out.
@@ -197,6 +199,7 @@ impl<T: Io, S: Serve> Socket<T, S> {
             stall: params.stall,
             idle: params.idle,
             ended: false,
+            ended_at: Instant::now(),
             blocked_since: None,
             last_active: Instant::now(),
             partial_since: None,
@@ -209,9 +212,15 @@ impl<T: Io, S: Serve> Socket<T, S> {
         if !self.read.bytes().is_empty() && self.handle_frames(session).is_err() {
             return self.last_words(session, cx);
         }
+        let mut reads = 0;
         loop {
             if self.poll_write(session, cx).is_err() {
                 return Poll::Ready(());
+            }
+            if reads == READS_A_TURN {
+                // Others want to be served too.
+                cx.waker().wake_by_ref();
+                return Poll::Pending;
             }
             if !self.ended {
                 let missing = frame::needed(self.read.bytes());
@@ -221,8 +230,10 @@ impl<T: Io, S: Serve> Socket<T, S> {
                         // Its rest will never come, but what was asked before it is answered.
                         self.partial_since = None;
                         self.last_active = Instant::now();
+                        self.ended_at = self.last_active;
                     }
                     Poll::Ready(Ok(_)) => {
+                        reads += 1;
                         if self.handle_frames(session).is_err() {
                             return self.last_words(session, cx);
                         }
@@ -332,7 +343,9 @@ impl<T: Io, S: Serve> Socket<T, S> {
             }
         };
         let bytes = request.body.bytes().len();
-        if session.in_progress.fetch_add(bytes, Ordering::Relaxed) + bytes > session.max_in_progress {
+        let held = session.in_progress.fetch_add(bytes, Ordering::Relaxed) + bytes;
+        // Replies that the caller does not take count too: they are what its calls become.
+        if held + machine.outbox().queued_bytes() > session.max_in_progress {
             session.in_progress.fetch_sub(bytes, Ordering::Relaxed);
             self.events.limited("bytes_in_progress");
             let failure =
@@ -367,7 +380,9 @@ impl<T: Io, S: Serve> Socket<T, S> {
         let now = Instant::now();
         if self.ended && self.last_active + PROBE_EVERY <= now {
             self.last_active = now;
-            if matches!(Pin::new(&mut self.io).poll_write(cx, &[]), Poll::Ready(Err(_))) {
+            let reset = matches!(Pin::new(&mut self.io).poll_write(cx, &[]), Poll::Ready(Err(_)));
+            // It may have closed only its half, or be gone: it is waited for, but not for ever.
+            if reset || self.ended_at + self.stall <= now {
                 return false;
             }
         }

@@ -100,11 +100,10 @@ impl Client {
         abandoned.disarm();
         let (contexts, body) = answer?;
         lent.give_back();
-        Ok(if request.body.is_oneway() {
-            Response::nothing()
-        } else {
-            Response::judged(body, contexts, self.params.declared_fails)
-        })
+        if request.body.is_oneway() {
+            return Ok(Response::nothing());
+        }
+        Response::judged(&request.body, body, contexts, self.params.declared_fails)
     }
 }
 

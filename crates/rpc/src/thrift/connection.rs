@@ -5,7 +5,7 @@ use crate::bridge;
 use crate::io::{Io, ReadBuffer, frame, write_all};
 use crate::{Failure, Flags, Request, Why};
 use bytes::{Buf, Bytes, BytesMut};
-use muxgate_wire::thrift::{Protocol, framing, peek, ttwitter};
+use muxgate_wire::thrift::{MessageHead, Protocol, framing, peek, seqid, ttwitter};
 use std::future::poll_fn;
 use std::io;
 use std::task::{Context, Poll, Waker};
@@ -21,6 +21,8 @@ pub(super) struct Connection<T> {
     max_frame: usize,
     /// The service took the TTwitter upgrade: requests and replies have headers.
     upgraded: bool,
+    /// Numbers calls that have no number: a reply too many must not pass for the answer to a later call.
+    serial: u32,
     /// A oneway call was sent: some servers answer it with an empty frame (thriftmux spec, section 5).
     oneway_sent: bool,
     /// Since when no call is on it.
@@ -30,14 +32,22 @@ pub(super) struct Connection<T> {
 impl<T: Io> Connection<T> {
     pub(super) fn new(io: T, max_frame: usize) -> Self {
         let read = ReadBuffer::new(READ_CHUNK);
-        Self { io, read, max_frame, upgraded: false, oneway_sent: false, idle_since: Instant::now() }
+        Self {
+            io,
+            read,
+            max_frame,
+            upgraded: false,
+            serial: 0,
+            oneway_sent: false,
+            idle_since: Instant::now(),
+        }
     }
 
     /// Offers the TTwitter upgrade. A service that refuses it is called plainly from then on.
     pub(super) async fn upgrade(&mut self) -> Result<(), Failure> {
         let mut call = BytesMut::new();
         ttwitter::write_upgrade_call(HEADER_PROTOCOL, &mut call);
-        self.write(&[], &call.freeze()).await?;
+        self.write(&[], call.freeze()).await?;
         let reply = self.read_frame().await?;
         self.upgraded = ttwitter::upgrade_accepted(&reply)
             .map_err(|error| bad_reply(format!("the answer to the upgrade is not Thrift: {error}")))?;
@@ -51,40 +61,56 @@ impl<T: Io> Connection<T> {
         &mut self,
         request: &Request,
     ) -> Result<(Vec<(Bytes, Bytes)>, Bytes), Failure> {
-        let header = match self.upgraded {
+        let mut header = match self.upgraded {
             true => bridge::ttwitter_header(request, HEADER_PROTOCOL)?,
             false => BytesMut::new(),
         };
-        self.write(&header, request.body.bytes()).await?;
+        let Some(head) = request.body.head() else {
+            return Err(Failure::new(Why::BadRequest, "the call is not a Thrift message"));
+        };
+        let ours = self.number(head);
+        let message = request.body.bytes();
+        if ours == head.seqid {
+            self.write(&header, message.clone()).await?;
+        } else {
+            let start = header.len();
+            header.extend_from_slice(message.get(..head.body_at).unwrap_or_default());
+            seqid::replace(header.get_mut(start..).unwrap_or_default(), head, ours);
+            self.write(&header, message.slice(head.body_at..)).await?;
+        }
         if request.body.is_oneway() {
             self.oneway_sent = true;
             return Ok((Vec::new(), Bytes::new()));
         }
         let mut reply = self.read_reply().await?;
         let contexts = if self.upgraded { strip_header(&mut reply)? } else { Vec::new() };
-        match (peek(&reply), request.body.head()) {
-            (Ok(head), Some(sent)) if head.seqid != sent.seqid => Err(bad_reply(format!(
-                "the service answered sequence id {} to call {}",
-                head.seqid, sent.seqid
-            ))),
-            (Ok(_), _) => Ok((contexts, reply)),
-            (Err(error), _) => Err(bad_reply(format!("the service's reply is not Thrift: {error}"))),
+        give_back(&mut reply, ours, head.seqid)?;
+        Ok((contexts, reply.freeze()))
+    }
+
+    /// The sequence id that a call goes out with. Callers that number their calls keep their numbers. Many do not, and call
+    /// everything 0: those calls are numbered here.
+    fn number(&mut self, head: &MessageHead) -> i32 {
+        if head.seqid != 0 {
+            return head.seqid;
         }
+        self.serial = self.serial.wrapping_add(1);
+        seqid::in_place_of(head, self.serial)
     }
 
     /// A frame that is not cut off before the peer has all of it cannot have been executed: whatever goes wrong here,
     /// nothing was done.
-    async fn write(&mut self, header: &[u8], body: &Bytes) -> Result<(), Failure> {
+    async fn write(&mut self, header: &[u8], body: Bytes) -> Result<(), Failure> {
         let len = u32::try_from(header.len() + body.len())
             .map_err(|_| Failure::new(Why::BadRequest, "the call is too long for a frame"))?;
-        let mut frame = frame(&[&len.to_be_bytes(), header], body.clone());
+        let mut frame = frame(&[&len.to_be_bytes(), header], body);
         write_all(&mut self.io, &mut frame).await.map_err(|error| {
             Failure::new(Why::ConnectionLost, format!("the call could not be written: {error}"))
                 .with(Flags::RETRYABLE.with(Flags::REJECTED))
         })
     }
 
-    async fn read_reply(&mut self) -> Result<Bytes, Failure> {
+    async fn read_reply(&mut self) -> Result<BytesMut, Failure> {
         loop {
             let frame = self.read_frame().await?;
             if !(frame.is_empty() && self.oneway_sent) {
@@ -93,9 +119,9 @@ impl<T: Io> Connection<T> {
         }
     }
 
-    async fn read_frame(&mut self) -> Result<Bytes, Failure> {
+    async fn read_frame(&mut self) -> Result<BytesMut, Failure> {
         loop {
-            match framing::next_frame(self.read.bytes_mut(), self.max_frame) {
+            match framing::next_frame_mut(self.read.bytes_mut(), self.max_frame) {
                 Ok(Some(frame)) => return Ok(frame),
                 Ok(None) => {}
                 Err(error) => return Err(bad_reply(format!("the service sent a {error}"))),
@@ -129,7 +155,20 @@ impl<T: Io> Connection<T> {
     }
 }
 
-fn strip_header(reply: &mut Bytes) -> Result<Vec<(Bytes, Bytes)>, Failure> {
+/// Gives a reply its caller's sequence id back, if it is the reply to the call that was numbered `ours`.
+fn give_back(reply: &mut BytesMut, ours: i32, theirs: i32) -> Result<(), Failure> {
+    let head =
+        peek(reply).map_err(|error| bad_reply(format!("the service's reply is not Thrift: {error}")))?;
+    if head.seqid != ours {
+        return Err(bad_reply(format!("the service answered sequence id {} to call {ours}", head.seqid)));
+    }
+    match seqid::replace(reply, &head, theirs) {
+        true => Ok(()),
+        false => Err(bad_reply("the service wrote the sequence id in an odd form".into())),
+    }
+}
+
+fn strip_header(reply: &mut BytesMut) -> Result<Vec<(Bytes, Bytes)>, Failure> {
     let (header, at) = ttwitter::ResponseHeader::decode(HEADER_PROTOCOL, reply)
         .map_err(|error| bad_reply(format!("the reply's TTwitter header cannot be read: {error}")))?;
     reply.advance(at);

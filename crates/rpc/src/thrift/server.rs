@@ -15,15 +15,25 @@
 use crate::drain::{Drain, DrainWatch};
 use crate::events::Events;
 use crate::io::{Io, ReadBuffer, frame, poll_write_all};
-use crate::{Failure, Payload, Response, Serve, Why, bridge};
+use crate::{Failure, Payload, Request, Response, Serve, bridge};
 use bytes::{Buf, Bytes, BytesMut};
+use futures_util::poll;
 use muxgate_wire::thrift::{Protocol, framing, peek, ttwitter};
 use std::future::{Future, poll_fn};
 use std::net::SocketAddr;
-use std::pin::pin;
+use std::pin::{Pin, pin};
+use std::sync::Arc;
 use std::task::Poll;
 use std::time::Duration;
-use tokio::time::{sleep, timeout};
+use tokio::sync::Semaphore;
+use tokio::time::{Instant, Sleep, sleep, timeout};
+
+/// How often a caller that is not read from is looked at.
+const LOOK_EVERY: Duration = Duration::from_secs(1);
+
+/// Oneway calls of one listener that go on while their connections do something else. Beyond it a connection waits for its
+/// own.
+pub const MAX_ONEWAYS: usize = 4096;
 
 /// Bytes of later requests that are taken in while a call is in progress.
 const READ_AHEAD: usize = super::READ_CHUNK;
@@ -37,6 +47,8 @@ pub struct ServerParams {
     pub stall: Duration,
     /// A connection without a call is closed after this time.
     pub idle: Option<Duration>,
+    /// Shared by all connections of a listener: [`MAX_ONEWAYS`] oneway calls go on beside what their connections do.
+    pub oneways: Arc<Semaphore>,
 }
 
 /// Serves one connection until the caller leaves, breaks the protocol, or `drain` begins and no call is left.
@@ -44,7 +56,7 @@ pub async fn serve<T: Io>(
     io: T,
     read: ReadBuffer,
     peer: Option<SocketAddr>,
-    service: &impl Serve,
+    service: &Arc<impl Serve>,
     params: &ServerParams,
     drain: &Drain,
     events: &dyn Events,
@@ -136,7 +148,7 @@ impl<T: Io> Session<'_, T> {
     }
 
     /// Answers one request; none when the connection is to be closed.
-    async fn answer(&mut self, frame: Bytes, service: &impl Serve) -> Option<()> {
+    async fn answer(&mut self, frame: Bytes, service: &Arc<impl Serve>) -> Option<()> {
         let first = std::mem::replace(&mut self.first, false);
         if first && let Some((protocol, reply)) = upgrade_reply(&frame) {
             self.write(reply).await?;
@@ -156,18 +168,33 @@ impl<T: Io> Session<'_, T> {
             }
         };
         if request.body.is_oneway() {
-            // Nobody waits: whether the caller is still there is of no interest.
-            let _ = service.call(&mut request).await;
+            self.fire(request, service).await;
             return Some(());
         }
         let payload = request.body.clone();
         match self.watch(service.call(&mut request)).await? {
-            Ok(Response { body, .. }) if !body.is_empty() => self.write(body).await,
-            Ok(_) => {
-                let nothing = Failure::new(Why::BadReply, "the service answered the call with nothing");
-                self.refuse(&payload, &nothing).await
-            }
+            Ok(Response { body, .. }) => self.write(body).await,
             Err(failure) => self.refuse(&payload, &failure).await,
+        }
+    }
+
+    /// Nobody waits for a oneway call, nor is it of interest whether its caller is still there. It is begun before the next
+    /// call of the connection is, and then goes on beside it: a Mux service may take its time to acknowledge it.
+    async fn fire(&self, mut request: Request, service: &Arc<impl Serve>) {
+        let room = Arc::clone(&self.params.oneways).try_acquire_owned();
+        let service = Arc::clone(service);
+        let mut call = Box::pin(async move {
+            let _ = service.call(&mut request).await;
+        });
+        match room {
+            Ok(room) if poll!(&mut call).is_pending() => {
+                tokio::spawn(async move {
+                    call.await;
+                    drop(room);
+                });
+            }
+            Ok(_) => {}
+            Err(_) => call.await,
         }
     }
 
@@ -178,12 +205,15 @@ impl<T: Io> Session<'_, T> {
         self.write(bridge::exception(call, failure)).await
     }
 
-    /// Waits for the answer and, meanwhile, reads ahead a little: a reset shows itself there, and drops the call.
+    /// Waits for the answer and, meanwhile, reads ahead a little: a reset shows itself there, and drops the call. A caller
+    /// that sends no more may have closed only its half, or be gone: it is waited for, but not for ever.
     async fn watch(
         &mut self,
         call: impl Future<Output = Result<Response, Failure>>,
     ) -> Option<Result<Response, Failure>> {
         let mut call = pin!(call);
+        let mut look = pin!(None::<Sleep>);
+        let mut deaf_since = None;
         let answer = poll_fn(|cx| {
             if let Poll::Ready(answer) = call.as_mut().poll(cx) {
                 return Poll::Ready(Some(answer));
@@ -193,10 +223,25 @@ impl<T: Io> Session<'_, T> {
                     Poll::Ready(Ok(0)) => self.ended = true,
                     Poll::Ready(Ok(_)) => {}
                     Poll::Ready(Err(_)) => return Poll::Ready(None),
-                    Poll::Pending => break,
+                    Poll::Pending => return Poll::Pending,
                 }
             }
-            Poll::Pending
+            // Nothing is read any more: look now and then whether the caller is still there.
+            let since = *deaf_since.get_or_insert_with(Instant::now);
+            loop {
+                if look.is_none() {
+                    look.set(Some(sleep(LOOK_EVERY)));
+                }
+                let due = look.as_mut().as_pin_mut().is_some_and(|timer| timer.poll(cx).is_ready());
+                if !due {
+                    return Poll::Pending;
+                }
+                look.set(None);
+                let reset = matches!(Pin::new(&mut self.io).poll_write(cx, &[]), Poll::Ready(Err(_)));
+                if reset || (self.ended && since.elapsed() >= self.params.stall) {
+                    return Poll::Ready(None);
+                }
+            }
         });
         let answer = answer.await;
         if answer.is_none() {

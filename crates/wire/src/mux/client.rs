@@ -63,6 +63,8 @@ pub struct ClientConfig {
     pub ping_timeout: Duration,
     /// Dispatches in flight.
     pub max_in_flight: usize,
+    /// Tags that rest after their use: a server that answers a call twice hits nobody new.
+    pub tag_rest: usize,
     /// Dispatches held back until the handshake is over.
     pub max_held: usize,
     /// Bytes waiting to be written beyond which nothing new is taken.
@@ -78,6 +80,7 @@ impl Default for ClientConfig {
             ping_interval: Some(limits::PING_INTERVAL),
             ping_timeout: limits::PING_TIMEOUT,
             max_in_flight: limits::MAX_IN_FLIGHT,
+            tag_rest: 0,
             max_held: limits::MAX_HELD,
             max_queued_bytes: limits::MAX_QUEUED_BYTES,
         }
@@ -227,7 +230,10 @@ impl<T> ClientSession<T> {
             Phase::Running
         };
         Self {
-            free: FreeTags::new(config.max_in_flight.saturating_add(limits::MAX_LOST_TAGS)),
+            free: FreeTags::new(
+                config.max_in_flight.saturating_add(limits::MAX_LOST_TAGS + config.tag_rest),
+                config.tag_rest,
+            ),
             config,
             phase,
             outbox,

@@ -6,14 +6,14 @@ use std::time::Duration;
 pub const MAX_FRAME: u32 = 16 << 20;
 /// Window announced in the handshake by default: peers cut longer messages, so no frame blocks a connection for long.
 pub const WINDOW: u32 = 1 << 20;
-/// Largest reassembled message, in bytes.
-pub const MAX_MESSAGE: usize = 64 << 20;
+/// Largest reassembled message, in bytes: in pieces or not, the limit is the same.
+pub const MAX_MESSAGE: usize = 16 << 20;
 /// Bytes of all partial messages of one session together.
-pub const MAX_PARTIAL_BYTES: usize = 64 << 20;
+pub const MAX_PARTIAL_BYTES: usize = 16 << 20;
 /// Partial messages of one session.
 pub const MAX_PARTIALS: usize = 1024;
 /// A partial message that does not grow for this long ends the session.
-pub const PARTIAL_IDLE: Duration = Duration::from_secs(60);
+pub const PARTIAL_IDLE: Duration = Duration::from_secs(10);
 /// Contexts of one message.
 pub const MAX_CONTEXTS: usize = 128;
 /// Bytes of all contexts of one message together.

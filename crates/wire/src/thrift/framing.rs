@@ -48,10 +48,18 @@ fn length(buffer: &[u8], max: usize) -> Result<Option<usize>, FrameError> {
 /// # Errors
 /// A length that is negative or over `max_frame`; the buffer is left as it is and the stream is lost.
 pub fn next_frame(buffer: &mut BytesMut, max_frame: usize) -> Result<Option<Bytes>, FrameError> {
+    next_frame_mut(buffer, max_frame).map(|frame| frame.map(BytesMut::freeze))
+}
+
+/// As [`next_frame`], for a reader that writes into the frame.
+///
+/// # Errors
+/// As [`next_frame`].
+pub fn next_frame_mut(buffer: &mut BytesMut, max_frame: usize) -> Result<Option<BytesMut>, FrameError> {
     match length(buffer, max_frame)? {
         Some(len) if buffer.len() - LENGTH_BYTES >= len => {
             buffer.advance(LENGTH_BYTES);
-            Ok(Some(buffer.split_to(len).freeze()))
+            Ok(Some(buffer.split_to(len)))
         }
         _ => Ok(None),
     }

@@ -11,6 +11,7 @@ pub mod exception;
 pub mod framing;
 mod head;
 pub mod reply;
+pub mod seqid;
 pub mod skip;
 pub mod ttwitter;
 mod types;

@@ -172,8 +172,8 @@ fn a_beginning_has_its_time() {
     let mut session = open();
     assert_eq!(session.tick(secs(99)), Ok(None));
     session.receive(piece(2, 2, b"\0"), secs(100)).unwrap();
-    assert_eq!(session.tick(secs(101)), Ok(Some(secs(160))));
-    assert_eq!(session.tick(secs(160)), Err(SessionError::PartialIdle));
+    assert_eq!(session.tick(secs(101)), Ok(Some(secs(110))));
+    assert_eq!(session.tick(secs(110)), Err(SessionError::PartialIdle));
 }
 
 #[test]
