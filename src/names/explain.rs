@@ -14,6 +14,21 @@ const MAX_ALIKE: usize = 3;
 /// Longest explanation, in bytes: it ends up in error messages, and a stranger chooses the name.
 const MAX_TEXT: usize = 1024;
 
+/// Longest path inside a message, in bytes: a loop may make it grow with each round.
+const MAX_PATH: usize = 120;
+
+/// A path as messages show it.
+pub(super) struct Short<'a>(pub &'a Path);
+
+impl fmt::Display for Short<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let text = self.0.as_str();
+        let end = (0..=MAX_PATH.min(text.len())).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0);
+        f.write_str(text.get(..end).unwrap_or_default())?;
+        if end < text.len() { f.write_str("...") } else { Ok(()) }
+    }
+}
+
 /// One step of a resolution.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Step {
@@ -85,10 +100,10 @@ impl fmt::Display for Said {
 impl fmt::Display for Step {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Entry { path, dentry } => write!(f, "{path} by {dentry}"),
-            Self::Unknown { path } => write!(f, "{path} has no entry"),
-            Self::Asked { path, said, .. } => write!(f, "{path}: {said}"),
-            Self::Stopped { path, why } => write!(f, "{path}: {why}"),
+            Self::Entry { path, dentry } => write!(f, "{} by {dentry}", Short(path)),
+            Self::Unknown { path } => write!(f, "{} has no entry", Short(path)),
+            Self::Asked { path, said, .. } => write!(f, "{}: {said}", Short(path)),
+            Self::Stopped { path, why } => write!(f, "{}: {why}", Short(path)),
         }
     }
 }

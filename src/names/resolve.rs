@@ -12,7 +12,7 @@
 //! ```
 
 use super::addr::Bound;
-use super::explain::{Said, Step};
+use super::explain::{Said, Short, Step};
 use super::namer::{Answer, Named, Namers};
 use muxgate_wire::name::{Dentry, Dtab, MAX_PATH_TEXT, Match, NameTree, Path, Weighted};
 use std::fmt;
@@ -94,7 +94,7 @@ pub struct Failure {
 
 impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: {}", self.path, self.why)
+        write!(f, "{}: {}", Short(&self.path), self.why)
     }
 }
 

@@ -138,6 +138,7 @@ async fn an_explanation_names_all_that_was_tried() {
     );
     let loops = binder.bind(&path("/s"), &dtab("/s => /s/more"));
     assert!(shown(&loops).starts_with("cannot resolve /s: ") && shown(&loops).len() < 1100);
+    assert!(shown(&loops).contains("...: too deep") && shown(&loops).ends_with(" more like these"));
     // A loop is told once.
     let round = shown(&binder.bind(&path("/s"), &dtab("/s => /t; /t => /s")));
     assert!(
