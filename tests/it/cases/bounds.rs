@@ -233,7 +233,9 @@ async fn bc_19_endless_distinct_dtabs() {
         }
         memory.push(gateway.proc.memory().0);
     }
-    assert!(memory[2] <= memory[1] + memory[1] / 10, "{memory:?}");
+    // How full the allocator is when it is looked at varies; growth would go on from round to round.
+    let before = memory[0].max(memory[1]);
+    assert!(memory[2] <= before + before / 10, "{memory:?}");
     assert_eq!(pages.metrics().await.samples.len(), lines);
     drop(client);
     stop(gateway).await;
