@@ -1,6 +1,6 @@
 //! A session towards a service: the calls on one side, the socket on the other.
 
-use super::{Clock, READ_CHUNK, READS_A_TURN};
+use super::{Clock, READ_CHUNK, READS_A_TURN, give_way};
 use crate::events::Events;
 use crate::io::{Io, ReadBuffer, poll_write};
 use crate::{Failure, Flags, Request, Why, bridge};
@@ -186,8 +186,7 @@ impl Session {
                 return Poll::Ready(SessionError::Closed);
             }
             if reads == READS_A_TURN {
-                // Others want to be served too.
-                cx.waker().wake_by_ref();
+                give_way(cx);
                 return Poll::Pending;
             }
             match socket.poll_read(self, cx) {

@@ -1,7 +1,7 @@
 //! A session for a caller: the socket on one side, tasks that answer calls on the other.
 
 use super::server::ServerParams;
-use super::{Clock, READ_CHUNK, READS_A_TURN};
+use super::{Clock, READ_CHUNK, READS_A_TURN, give_way};
 use crate::drain::Drain;
 use crate::events::Events;
 use crate::io::{Io, ReadBuffer, poll_write};
@@ -218,8 +218,7 @@ impl<T: Io, S: Serve> Socket<T, S> {
                 return Poll::Ready(());
             }
             if reads == READS_A_TURN {
-                // Others want to be served too.
-                cx.waker().wake_by_ref();
+                give_way(cx);
                 return Poll::Pending;
             }
             if !self.ended {
