@@ -4,6 +4,7 @@
 //! architecture promises beside them.
 
 mod alone;
+mod answers;
 mod cancel;
 mod cases;
 mod contexts;
