@@ -6,11 +6,13 @@
 
 mod client;
 mod dispatching;
+mod params;
 mod server;
 mod serving;
 
 pub use client::{Client, ClientParams};
-pub use server::{ServerParams, serve};
+pub use params::ServerParams;
+pub use server::serve;
 
 use std::future::Future;
 use std::pin::pin;

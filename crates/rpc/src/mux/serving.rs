@@ -1,6 +1,6 @@
 //! A session for a caller: the socket on one side, tasks that answer calls on the other.
 
-use super::server::ServerParams;
+use super::params::ServerParams;
 use super::{Clock, READ_CHUNK, READS_A_TURN, give_way};
 use crate::drain::Drain;
 use crate::events::Events;
