@@ -99,11 +99,13 @@ impl Client {
         let answer = connection.exchange(request).await;
         abandoned.disarm();
         let (contexts, body) = answer?;
+        let response = match request.body.is_oneway() {
+            true => Response::nothing(),
+            false => Response::judged(&request.body, body, contexts, self.params.declared_fails)?,
+        };
+        // A connection whose reply was no answer to its call is not used again.
         lent.give_back();
-        if request.body.is_oneway() {
-            return Ok(Response::nothing());
-        }
-        Response::judged(&request.body, body, contexts, self.params.declared_fails)
+        Ok(response)
     }
 }
 

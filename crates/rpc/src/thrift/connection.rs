@@ -84,7 +84,9 @@ impl<T: Io> Connection<T> {
         }
         let mut reply = self.read_reply().await?;
         let contexts = if self.upgraded { strip_header(&mut reply)? } else { Vec::new() };
-        give_back(&mut reply, ours, head.seqid)?;
+        if ours != head.seqid {
+            give_back(&mut reply, ours, head.seqid)?;
+        }
         Ok((contexts, reply.freeze()))
     }
 
