@@ -13,6 +13,7 @@ mod head;
 pub mod reply;
 pub mod seqid;
 pub mod skip;
+pub mod theader;
 pub mod ttwitter;
 mod types;
 mod walk;

@@ -8,5 +8,6 @@ mod golden;
 mod live;
 mod malformed;
 mod oracle;
+mod theader;
 mod value;
 mod vectors;
