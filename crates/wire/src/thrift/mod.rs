@@ -14,6 +14,7 @@ pub mod reply;
 pub mod seqid;
 pub mod skip;
 pub mod theader;
+pub mod translate;
 pub mod ttwitter;
 mod types;
 mod walk;

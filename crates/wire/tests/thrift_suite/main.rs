@@ -9,5 +9,6 @@ mod live;
 mod malformed;
 mod oracle;
 mod theader;
+mod translate;
 mod value;
 mod vectors;
