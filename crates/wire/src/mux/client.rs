@@ -38,7 +38,7 @@ pub use dispatch::{DispatchHead, Refused};
 use super::fragment::Reassembly;
 use super::frame::{Tag, kind};
 use super::handshake::{Agreed, Offer};
-use super::limits;
+use super::limits::{self, Limits};
 use super::message::Rdispatch;
 use super::outbox::{Outbox, Ticket};
 use super::session::{Call, SessionError};
@@ -48,7 +48,7 @@ use dispatch::Held;
 use std::collections::VecDeque;
 use std::time::Duration;
 
-/// Settings of a client session. All times are durations; limits are in [`limits`].
+/// Settings of a client session. All times are durations.
 #[derive(Clone, Debug)]
 pub struct ClientConfig {
     /// Whether to begin with the handshake; a session without has no window and no TLS upgrade.
@@ -69,6 +69,8 @@ pub struct ClientConfig {
     pub max_held: usize,
     /// Bytes waiting to be written beyond which nothing new is taken.
     pub max_queued_bytes: usize,
+    /// Bounds of what the server sends.
+    pub limits: Limits,
 }
 
 impl Default for ClientConfig {
@@ -83,6 +85,7 @@ impl Default for ClientConfig {
             tag_rest: 0,
             max_held: limits::MAX_HELD,
             max_queued_bytes: limits::MAX_QUEUED_BYTES,
+            limits: Limits::DEFAULT,
         }
     }
 }
@@ -234,6 +237,7 @@ impl<T> ClientSession<T> {
                 config.max_in_flight.saturating_add(limits::MAX_LOST_TAGS + config.tag_rest),
                 config.tag_rest,
             ),
+            partials: Reassembly::new(config.limits),
             config,
             phase,
             outbox,
@@ -243,7 +247,6 @@ impl<T> ClientSession<T> {
             lost: 0,
             held: VecDeque::new(),
             held_bytes: 0,
-            partials: Reassembly::default(),
             started: None,
             lease_end: None,
             ping: Ping::Due(None),

@@ -34,7 +34,7 @@ mod tests;
 use super::fragment::Reassembly;
 use super::frame::{Tag, kind};
 use super::handshake::{Agreed, Offer};
-use super::limits;
+use super::limits::{self, Limits};
 use super::message::{MessageError, Tdispatch, Tlease, Treq};
 use super::outbox::Outbox;
 use super::session::{Call, SessionError};
@@ -55,6 +55,8 @@ pub struct ServerConfig {
     pub max_queued_bytes: usize,
     /// Whether to nack dispatches that come when the lease given to the client is out.
     pub nack_expired_lease: bool,
+    /// Bounds of what the client sends.
+    pub limits: Limits,
 }
 
 impl Default for ServerConfig {
@@ -65,6 +67,7 @@ impl Default for ServerConfig {
             max_in_flight: limits::MAX_IN_FLIGHT,
             max_queued_bytes: limits::MAX_QUEUED_BYTES,
             nack_expired_lease: false,
+            limits: Limits::DEFAULT,
         }
     }
 }
@@ -180,13 +183,13 @@ impl<U> ServerSession<U> {
     /// A session on a new connection.
     pub fn new(config: ServerConfig) -> Self {
         Self {
+            partials: Reassembly::new(config.limits),
             config,
             phase: Phase::Fresh,
             drain: Drain::No,
             outbox: Outbox::default(),
             table: Table::new(),
             stamp: 0,
-            partials: Reassembly::default(),
             started: None,
             lease: None,
             lease_end: None,

@@ -40,12 +40,13 @@ impl<T> ClientSession<T> {
             return self.no_handshake(frame, now);
         }
         // Messages are decoded whole here: what does not decode fails the handshake.
-        let message = Message::decode(frame.kind, frame.body.clone()).map_err(|error| {
-            self.die(match error {
-                MessageError::Type(kind) => SessionError::UnknownType(kind),
-                error => SessionError::Malformed { kind: frame.kind, error },
-            })
-        })?;
+        let message =
+            Message::decode_within(frame.kind, frame.body.clone(), &self.config.limits).map_err(|error| {
+                self.die(match error {
+                    MessageError::Type(kind) => SessionError::UnknownType(kind),
+                    error => SessionError::Malformed { kind: frame.kind, error },
+                })
+            })?;
         if self.phase == Phase::Probing {
             return self.no_handshake(frame, now);
         }

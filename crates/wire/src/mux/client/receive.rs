@@ -48,7 +48,7 @@ impl<T> ClientSession<T> {
             return Ok(self.fail(frame.tag, CallFailure::TooLarge));
         };
         let decoded = if frame.kind == kind::RDISPATCH {
-            Rdispatch::decode(body)
+            Rdispatch::decode_within(body, &self.config.limits)
         } else {
             Rreq::decode(body).map(|Rreq { status, body }| Rdispatch { status, body, ..Rdispatch::default() })
         };

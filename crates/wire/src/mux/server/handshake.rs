@@ -21,7 +21,7 @@ impl<U> ServerSession<U> {
         if !frame.fragment {
             // A request that does not decode is answered later on; anything else is not Mux at all.
             let request = matches!(frame.kind, kind::TDISPATCH | kind::TREQ);
-            match Message::decode(frame.kind, frame.body.clone()) {
+            match Message::decode_within(frame.kind, frame.body.clone(), &self.config.limits) {
                 Err(MessageError::Type(kind)) => return Err(self.die(SessionError::UnknownType(kind))),
                 Err(error) if !request => {
                     return Err(self.die(SessionError::Malformed { kind: frame.kind, error }));
@@ -43,7 +43,7 @@ impl<U> ServerSession<U> {
     }
 
     fn tinit(&mut self, frame: &Frame) -> Result<ServerEvent<U>, SessionError> {
-        let init = Init::decode(frame.body.clone())
+        let init = Init::decode_within(frame.body.clone(), &self.config.limits)
             .map_err(|error| self.die(SessionError::Malformed { kind: kind::TINIT, error }))?;
         if init.version != VERSION {
             return Err(self.refuse_handshake(frame.tag, HandshakeError::Version(init.version)));

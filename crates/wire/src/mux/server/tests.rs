@@ -312,6 +312,25 @@ fn a_request_that_is_too_large_is_refused_at_its_end() {
 }
 
 #[test]
+fn limits_are_settings() {
+    let limits = Limits { contexts: 1, dtab_entries: 0, destination_bytes: 2, ..Limits::DEFAULT }
+        .with_message_bytes(100);
+    let mut session: ServerSession<u32> =
+        ServerSession::new(ServerConfig { limits, ..ServerConfig::default() });
+    dispatch(&mut session, frame(2, 2, b"\0\x01\0\x01k\0\0\0\x02/a\0\0"));
+    let bodies = [&b"\0\x02\0\0\0\0\0\0\0\0\0\0\0\0"[..], b"\0\0\0\0\0\x01\0\0\0\0", b"\0\0\0\x03/ab\0\0"];
+    for (body, number) in bodies.into_iter().zip(3..) {
+        let event = session.receive(frame(2, number, body), T0);
+        assert!(
+            matches!(event, Ok(ServerEvent::Refused { why: Refusal::Malformed(error), .. }) if error.is_limit())
+        );
+    }
+    written(&mut session);
+    session.receive(piece(2, 9, &[0; 60]), T0).unwrap();
+    refused(&mut session, frame(2, 9, &[0; 41]), Refusal::TooLarge);
+}
+
+#[test]
 fn bounds_are_answered_by_nacks() {
     let config = ServerConfig { max_in_flight: 1, max_queued_bytes: 100, ..ServerConfig::default() };
     let mut session = ServerSession::new(config);
