@@ -6,7 +6,7 @@ mod pool;
 mod server;
 
 pub use client::{Client, ClientParams};
-pub use server::{Caller, MAX_AT_ONCE, MAX_ONEWAYS, ServerParams, Transport, serve};
+pub use server::{Caller, Framing, MAX_AT_ONCE, MAX_ONEWAYS, ServerParams, serve};
 
 /// Bytes asked for by one read: most calls and replies are far smaller.
 pub(crate) const READ_CHUNK: usize = 32 << 10;
