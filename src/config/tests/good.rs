@@ -149,6 +149,7 @@ listeners:
   dst: /users
   dstPrefix: /in
   thriftMethodInDst: true
+  thriftServiceInDst: true
   maxConcurrentRequests: 1
   maxConnections: 2
   maxInFlight: 3
@@ -171,7 +172,7 @@ listeners:
     assert_eq!((accept.stall, accept.idle), (Duration::from_millis(6), Some(Duration::from_millis(7))));
     assert_eq!(listener.admit.max_concurrent, Some(1));
     assert_eq!(listener.address.prefix.as_str(), "/in");
-    assert!(listener.address.method_in_dst);
+    assert!(listener.address.method_in_dst && listener.address.service_in_dst);
     Ok(())
 }
 

@@ -1,6 +1,7 @@
-//! Calls to one framed Thrift endpoint.
+//! Calls to one plain Thrift endpoint.
 
-use super::connection::connect_failure;
+use super::Transport;
+use super::connection::{Connection, check, connect_failure};
 use super::pool::{Bounds, Lent, Pool};
 use crate::events::Events;
 use crate::{Failure, Request, Response, Serve, Status, Why};
@@ -18,8 +19,8 @@ const TIDY_EVERY: Duration = Duration::from_millis(250);
 pub struct ClientParams {
     /// The endpoint.
     pub address: SocketAddr,
-    /// Offer the TTwitter upgrade on every new connection.
-    pub ttwitter: bool,
+    /// What stands around the messages.
+    pub transport: Transport,
     /// Time to connect and upgrade.
     pub connect: Duration,
     /// Most connections at once.
@@ -64,9 +65,10 @@ impl Client {
             let io =
                 TcpStream::connect(self.params.address).await.map_err(|error| connect_failure(&error))?;
             io.set_nodelay(true).map_err(|error| connect_failure(&error))?;
-            let mut connection = super::connection::Connection::new(io, self.params.max_frame);
-            if self.params.ttwitter {
-                connection.upgrade().await.map_err(|error| {
+            let transport = self.params.transport;
+            let mut connection = Connection::new(io, transport, self.params.max_frame);
+            if let Transport::TTwitter(protocol) = transport {
+                connection.upgrade(protocol).await.map_err(|error| {
                     Failure::new(Why::Connect, format!("the TTwitter upgrade failed: {}", error.text()))
                 })?;
             }
@@ -82,12 +84,7 @@ impl Client {
     }
 
     async fn exchange(&self, request: &Request) -> Result<Response, Failure> {
-        if request.body.head().is_none() {
-            return Err(Failure::new(
-                Why::BadRequest,
-                "the call's body is not a Thrift message, and the service speaks nothing else",
-            ));
-        }
+        check(&request.body, self.params.transport)?;
         let mut lent = self.pool.lend().await?;
         if lent.connection.is_none() {
             self.connect(&mut lent).await?;
