@@ -47,11 +47,12 @@ const CLIENT: Shape = Shape {
     ],
 };
 
-const TRANSPORTS: [(&str, Upstream); 4] = [
+const TRANSPORTS: [(&str, Upstream); 5] = [
     ("thriftmux", Upstream::ThriftMux),
     ("framed", Upstream::Framed),
     ("ttwitter", Upstream::TTwitter),
     ("buffered", Upstream::Buffered),
+    ("header", Upstream::Header),
 ];
 
 const PROTOCOLS: [(&str, Option<Protocol>); 3] =

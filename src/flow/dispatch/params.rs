@@ -38,6 +38,8 @@ pub enum Upstream {
     TTwitter,
     /// Messages without frames; a pool too.
     Buffered,
+    /// THeader; a pool too.
+    Header,
 }
 
 /// Failure accrual by consecutive failures (linkerd's `io.l5d.consecutiveFailures`).

@@ -22,6 +22,7 @@ const TAG_REST: usize = 256;
 fn transport(params: &Params) -> thrift::Transport {
     match params.upstream {
         Upstream::Buffered => thrift::Transport::Buffered,
+        Upstream::Header => thrift::Transport::Header,
         // Binary is Finagle's default, and the only protocol of the header that most servers of it speak.
         Upstream::TTwitter => thrift::Transport::TTwitter(params.protocol.unwrap_or(Protocol::Binary)),
         Upstream::ThriftMux | Upstream::Framed => thrift::Transport::Framed,
@@ -53,7 +54,7 @@ impl Session {
                 };
                 Self::Mux(mux::Client::new(params, events))
             }
-            Upstream::Framed | Upstream::TTwitter | Upstream::Buffered => {
+            Upstream::Framed | Upstream::TTwitter | Upstream::Buffered | Upstream::Header => {
                 let params = thrift::ClientParams {
                     address,
                     transport: transport(params),

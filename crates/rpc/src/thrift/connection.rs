@@ -2,6 +2,7 @@
 
 mod buffered;
 mod framed;
+mod header;
 
 use super::{READ_CHUNK, Transport};
 use crate::io::{Io, ReadBuffer, frame, write_all};
@@ -36,7 +37,7 @@ pub(super) fn check(call: &Payload, transport: Transport) -> Result<(), Failure>
     }
     match transport {
         Transport::Buffered => buffered::check_end(call),
-        Transport::Framed | Transport::TTwitter(_) => Ok(()),
+        Transport::Framed | Transport::TTwitter(_) | Transport::Header => Ok(()),
     }
 }
 
@@ -77,6 +78,7 @@ impl<T: Io> Connection<T> {
         let (contexts, mut reply) = match self.transport {
             Transport::Framed | Transport::TTwitter(_) => self.framed_reply().await?,
             Transport::Buffered => (Vec::new(), self.buffered_reply().await?),
+            Transport::Header => return self.header_reply(head, ours).await,
         };
         if ours != head.seqid {
             give_back(&mut reply, ours, head.seqid)?;
@@ -97,6 +99,7 @@ impl<T: Io> Connection<T> {
     async fn send(&mut self, request: &Request, head: &MessageHead, ours: i32) -> Result<(), Failure> {
         let mut front = match self.transport {
             Transport::Framed | Transport::TTwitter(_) => self.ttwitter_header(request)?,
+            Transport::Header => self.theader(request, head, ours)?,
             Transport::Buffered => BytesMut::new(),
         };
         let message = request.body.bytes();

@@ -11,4 +11,6 @@ pub enum Transport {
     TTwitter(Protocol),
     /// Messages back to back, with nothing around them: the end is found by walking.
     Buffered,
+    /// THeader: a length, then a header with a sequence id and info pairs of its own, then the message.
+    Header,
 }

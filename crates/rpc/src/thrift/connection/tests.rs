@@ -1,12 +1,13 @@
 use super::*;
 use crate::Payload;
-use muxgate_wire::thrift::{Form, Kind, Protocol, write_head};
+use muxgate_wire::thrift::{Form, Kind, Protocol, theader, write_head};
 use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream, duplex};
 
 const MAX_FRAME: usize = 4096;
 
 /// Every way to wrap a message.
-const ALL: [Transport; 3] = [Transport::Framed, Transport::TTwitter(Protocol::Binary), Transport::Buffered];
+const ALL: [Transport; 4] =
+    [Transport::Framed, Transport::TTwitter(Protocol::Binary), Transport::Buffered, Transport::Header];
 
 fn message(form: Form, kind: Kind, name: &str, seqid: i32, body: &[u8]) -> Bytes {
     let mut out = BytesMut::new();
@@ -45,6 +46,10 @@ impl Pair {
             Transport::Framed => framed(message),
             Transport::TTwitter(_) => framed(&[&[0], message].concat()),
             Transport::Buffered => message.to_vec(),
+            Transport::Header => {
+                let head = peek(message).unwrap();
+                in_header(head.seqid, head.protocol, false, message)
+            }
         }
     }
 
@@ -62,6 +67,13 @@ impl Pair {
     }
 }
 
+fn in_header(seqid: i32, protocol: Protocol, zlib: bool, message: &[u8]) -> Vec<u8> {
+    let info = vec![(Bytes::from_static(b"k"), Bytes::from_static(b"v"))];
+    let header = theader::Header { flags: 0, seqid, protocol, zlib, info };
+    let (front, payload) = theader::encode(&header, Bytes::copy_from_slice(message)).unwrap();
+    framed(&[&front[..], &payload].concat())
+}
+
 fn framed(content: &[u8]) -> Vec<u8> {
     [&(content.len() as u32).to_be_bytes(), content].concat()
 }
@@ -75,7 +87,8 @@ async fn a_reply_is_its_message_alone_in_every_form() {
                 let reply = message(form, Kind::Reply, "get", seqid, &[0]);
                 let bytes = pair.wrapped(&reply);
                 let (contexts, body) = pair.answered(call(form, seqid), &bytes).await.unwrap();
-                assert_eq!((contexts.len(), body), (0, reply), "{transport:?} {form:?}");
+                let infos = usize::from(transport == Transport::Header);
+                assert_eq!((contexts.len(), body), (infos, reply), "{transport:?} {form:?}");
                 assert!(pair.ours.is_clean());
             }
         }
@@ -183,6 +196,7 @@ async fn a_oneway_call_is_done_when_it_is_written_and_empty_answers_are_skipped(
             Transport::Buffered => Vec::new(),
             Transport::Framed => framed(&[]),
             Transport::TTwitter(_) => framed(&[0]),
+            Transport::Header => framed(&[]),
         };
         for _ in 0..2 {
             let (_, body) = pair.ours.exchange(&request(oneway.clone())).await.unwrap();
@@ -216,5 +230,58 @@ async fn a_call_that_cannot_be_written_may_be_repeated() {
         drop(theirs);
         let failure = ours.exchange(&request(call(Form::Strict, 1))).await.unwrap_err();
         assert!(failure.is_retryable() && failure.why() == Why::ConnectionLost, "{transport:?}: {failure:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_theader_call_carries_its_number_twice_and_what_contexts_say() {
+    let mut pair = Pair::new(Transport::Header);
+    let mut request = request(call(Form::Compact, 0));
+    request.ctx.client_id = Some(Bytes::from_static(b"me"));
+    let oneway = message(Form::Compact, Kind::Oneway, "get", 0, &[0]);
+    request.body = Payload::thrift(oneway).unwrap();
+    pair.ours.exchange(&request).await.unwrap();
+    let len = pair.theirs.read_u32().await.unwrap() as usize;
+    let mut frame = vec![0; len];
+    pair.theirs.read_exact(&mut frame).await.unwrap();
+    let (header, message) = theader::decode(frame.into(), MAX_FRAME).unwrap();
+    let head = peek(&message).unwrap();
+    assert_eq!((header.seqid, head.seqid, header.protocol), (1, 1, Protocol::Compact));
+    assert_eq!(header.info, [(Bytes::from_static(b"client-id"), Bytes::from_static(b"me"))]);
+}
+
+#[tokio::test]
+async fn a_compressed_theader_reply_is_inflated_and_numbered() {
+    let text = [b"\x0b\0\0\0\0\x03\xe8", &[b'x'; 1000][..], b"\0"].concat();
+    for number in [0, 5] {
+        let mut pair = Pair::new(Transport::Header);
+        let sent = if number == 0 { 1 } else { number };
+        let reply = message(Form::Strict, Kind::Reply, "get", sent, &text);
+        let bytes = in_header(sent, Protocol::Binary, true, &reply);
+        let (_, body) = pair.answered(call(Form::Strict, number), &bytes).await.unwrap();
+        assert_eq!(body, message(Form::Strict, Kind::Reply, "get", number, &text));
+    }
+}
+
+/// Either number wrong, another protocol, no THeader at all, or more inside than is allowed.
+#[tokio::test]
+async fn what_is_no_theader_answer_is_refused() {
+    let reply = message(Form::Strict, Kind::Reply, "get", 1, &[0]);
+    let bomb = message(Form::Strict, Kind::Reply, "get", 1, &[0; 4 * MAX_FRAME]);
+    let cases = [
+        ("sequence id 2", in_header(2, Protocol::Binary, false, &reply)),
+        (
+            "sequence id 9",
+            in_header(1, Protocol::Binary, false, &message(Form::Strict, Kind::Reply, "get", 9, &[0])),
+        ),
+        ("another protocol", in_header(1, Protocol::Compact, false, &reply)),
+        ("THeader", framed(&reply)),
+        ("THeader", framed(b"\x0f\xff\0\0\0\0\0\x01\x40\0")),
+        ("more than 4096", in_header(1, Protocol::Binary, true, &bomb)),
+    ];
+    for (told, bytes) in cases {
+        let failure = Pair::new(Transport::Header).answered(call(Form::Strict, 0), &bytes).await.unwrap_err();
+        assert_eq!(failure.why(), Why::BadReply, "{told}");
+        assert!(failure.text().contains(told), "{told}: {failure}");
     }
 }
