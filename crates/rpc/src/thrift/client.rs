@@ -4,7 +4,8 @@ use super::Transport;
 use super::connection::{Connection, check, connect_failure};
 use super::pool::{Bounds, Lent, Pool};
 use crate::events::Events;
-use crate::{Failure, Request, Response, Serve, Status, Why};
+use crate::{Failure, Reply, Request, Response, Serve, Status, Why};
+use muxgate_wire::thrift::ApplicationExceptionType;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
@@ -101,7 +102,9 @@ impl Client {
             false => Response::judged(&request.body, body, contexts, self.params.declared_fails)?,
         };
         // A connection whose reply was no answer to its call is not used again.
-        lent.give_back();
+        if !doubts_the_stream(response.reply) {
+            lent.give_back();
+        }
         Ok(response)
     }
 }
@@ -114,6 +117,24 @@ impl Serve for Client {
     fn status(&self) -> Status {
         if self.pool.is_full() { Status::Busy } else { Status::Open }
     }
+}
+
+/// Whether the service says that it could not read what was written to it: who knows where it reads on (thriftmux spec,
+/// sections 7 and 15).
+fn doubts_the_stream(reply: Reply) -> bool {
+    use ApplicationExceptionType as Type;
+    matches!(
+        reply,
+        Reply::Application(
+            Type::InvalidMessageType
+                | Type::WrongMethodName
+                | Type::BadSequenceId
+                | Type::ProtocolError
+                | Type::InvalidTransform
+                | Type::InvalidProtocol
+                | Type::UnsupportedClientType
+        )
+    )
 }
 
 /// Counts a call whose future was dropped while its answer was on its way.
