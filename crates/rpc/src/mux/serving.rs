@@ -252,11 +252,12 @@ impl<T: Io, S: Serve> Socket<T, S> {
     /// Nothing more to do now: is there anything to wait for?
     fn rest(&mut self, session: &Arc<Session>) -> Poll<()> {
         let machine = session.machine.lock();
-        let quiet = machine.in_flight() == 0 && machine.outbox().is_empty();
+        let written = machine.outbox().is_empty() && self.blocked_since.is_none();
+        let quiet = machine.in_flight() == 0 && written;
         if quiet {
             self.read.release();
         }
-        match machine.is_drained() || (self.ended && quiet) {
+        match (machine.is_drained() && written) || (self.ended && quiet) {
             true => Poll::Ready(()),
             false => Poll::Pending,
         }
@@ -274,7 +275,14 @@ impl<T: Io, S: Serve> Socket<T, S> {
                 session.machine.lock().outbox_mut().hand_out(&mut self.staged);
             }
             if !self.staged.has_remaining() {
-                self.blocked_since = None;
+                // TLS may hold bytes back that it has taken.
+                match Pin::new(&mut self.io).poll_flush(cx) {
+                    Poll::Ready(Ok(())) => self.blocked_since = None,
+                    Poll::Ready(Err(_)) => return Err(()),
+                    Poll::Pending => {
+                        self.blocked_since.get_or_insert_with(Instant::now);
+                    }
+                }
                 return Ok(());
             }
             match poll_write(&mut self.io, cx, &mut self.staged) {
