@@ -203,6 +203,7 @@ async fn serve(io: DuplexStream, callers: Proto, service: impl Serve) {
                 stall: limits.stall,
                 idle: limits.idle,
                 session: ServerConfig::default(),
+                upgrade: None,
             };
             mux::serve(io, read, None, Arc::new(service), &params, &drain, Arc::new(Uncounted)).await;
         }

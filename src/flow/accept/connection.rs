@@ -47,6 +47,7 @@ impl<S: Serve> Shared<S> {
                 stall: params.stall,
                 idle: params.idle,
                 session,
+                upgrade: None,
             },
             thrift: thrift::ServerParams {
                 max_frame: params.max_frame,

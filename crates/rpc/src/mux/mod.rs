@@ -6,11 +6,15 @@
 
 mod client;
 mod dispatching;
+mod link;
 mod params;
 mod server;
 mod serving;
+#[cfg(test)]
+mod tests;
 
 pub use client::{Client, ClientParams};
+pub use link::{BoxIo, Securing, Upgrade};
 pub use params::ServerParams;
 pub use server::serve;
 

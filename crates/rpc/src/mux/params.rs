@@ -1,6 +1,8 @@
 //! What can be set on a caller's Mux connection.
 
+use super::link::Upgrade;
 use muxgate_wire::mux::server::ServerConfig;
+use std::sync::Arc;
 use std::time::Duration;
 
 /// Settings of a caller's connection.
@@ -16,4 +18,6 @@ pub struct ServerParams {
     pub idle: Option<Duration>,
     /// Settings of the session: handshake, limits.
     pub session: ServerConfig,
+    /// Begins TLS when the handshake says so. To be there if the session's offer says that TLS may begin.
+    pub upgrade: Option<Arc<dyn Upgrade>>,
 }

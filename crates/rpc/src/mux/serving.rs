@@ -1,5 +1,6 @@
 //! A session for a caller: the socket on one side, tasks that answer calls on the other.
 
+use super::link::{Change, Link, Switch, Upgrade};
 use super::params::ServerParams;
 use super::{Clock, READ_CHUNK, READS_A_TURN, give_way};
 use crate::drain::Drain;
@@ -21,8 +22,9 @@ use std::net::SocketAddr;
 use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, ready};
 use std::time::Duration;
+use tokio::io::AsyncWrite;
 use tokio::task::AbortHandle;
 use tokio::time::{Instant, sleep_until};
 
@@ -160,9 +162,13 @@ impl Drop for InProgress {
 
 /// What the connection's own task owns.
 pub(super) struct Socket<T, S> {
-    io: T,
+    io: Link<T>,
+    switch: Switch,
+    upgrade: Option<Arc<dyn Upgrade>>,
     read: ReadBuffer,
     staged: Staged,
+    /// Something was written that the stream may still hold.
+    unflushed: bool,
     service: Arc<S>,
     events: Arc<dyn Events>,
     max_frame: u32,
@@ -190,9 +196,12 @@ impl<T: Io, S: Serve> Socket<T, S> {
     ) -> Self {
         read.set_largest(READ_CHUNK);
         Self {
-            io,
+            io: Link::Plain(io),
+            switch: Switch::No,
+            upgrade: params.upgrade.clone(),
             read,
             staged: Staged::default(),
+            unflushed: false,
             service,
             events,
             max_frame: u32::try_from(params.max_frame).unwrap_or(u32::MAX),
@@ -209,13 +218,19 @@ impl<T: Io, S: Serve> Socket<T, S> {
     /// Reads and writes until the socket gives and takes no more. Ready: the connection is over.
     fn turn(&mut self, session: &Arc<Session>, cx: &mut Context<'_>) -> Poll<()> {
         // What detection has read already comes first.
-        if !self.read.bytes().is_empty() && self.handle_frames(session).is_err() {
+        if !self.read.bytes().is_empty() && !self.switch.is_due() && self.handle_frames(session).is_err() {
             return self.last_words(session, cx);
         }
         let mut reads = 0;
         loop {
             if self.poll_write(session, cx).is_err() {
                 return Poll::Ready(());
+            }
+            if self.switch.is_due() {
+                if ready!(self.poll_switch(session, cx)).is_err() {
+                    return Poll::Ready(());
+                }
+                continue;
             }
             if reads == READS_A_TURN {
                 give_way(cx);
@@ -246,6 +261,37 @@ impl<T: Io, S: Serve> Socket<T, S> {
         }
     }
 
+    /// Goes over to the stream that was agreed upon, once the Rinit is written. Err: the connection is over.
+    fn poll_switch(&mut self, session: &Arc<Session>, cx: &mut Context<'_>) -> Poll<Result<(), ()>> {
+        if session.machine.lock().is_drained() {
+            return Poll::Ready(Err(()));
+        }
+        if let Switch::Agreed(agreed) = self.switch {
+            if self.staged.has_remaining() || self.unflushed {
+                return Poll::Pending;
+            }
+            if agreed.tls && self.upgrade.is_none() {
+                return Poll::Ready(Err(()));
+            }
+            let change = Change {
+                tls: self.upgrade.clone().filter(|_| agreed.tls),
+                decompress: agreed.compressed.requests,
+                compress: agreed.compressed.responses,
+            };
+            self.io.change(self.read.take(), change);
+            self.switch = Switch::Changing;
+        }
+        if let Err(error) = ready!(self.io.poll_changed(cx)) {
+            tracing::debug!(peer = ?session.peer, %error, "TLS did not begin");
+            self.events.decode_error("tls");
+            return Poll::Ready(Err(()));
+        }
+        self.switch = Switch::No;
+        self.last_active = Instant::now();
+        session.machine.lock().switched();
+        Poll::Ready(Ok(()))
+    }
+
     /// Nothing more to do now: is there anything to wait for?
     fn rest(&mut self, session: &Arc<Session>) -> Poll<()> {
         let machine = session.machine.lock();
@@ -271,11 +317,13 @@ impl<T: Io, S: Serve> Socket<T, S> {
                 session.machine.lock().outbox_mut().hand_out(&mut self.staged);
             }
             if !self.staged.has_remaining() {
-                self.blocked_since = None;
-                return Ok(());
+                return self.poll_flush(cx);
             }
             match poll_write(&mut self.io, cx, &mut self.staged) {
-                Poll::Ready(Ok(1..)) => self.blocked_since = None,
+                Poll::Ready(Ok(1..)) => {
+                    self.unflushed = true;
+                    self.blocked_since = None;
+                }
                 Poll::Ready(_) => return Err(()),
                 Poll::Pending => {
                     self.blocked_since.get_or_insert_with(Instant::now);
@@ -283,6 +331,22 @@ impl<T: Io, S: Serve> Socket<T, S> {
                 }
             }
         }
+    }
+
+    /// Sees to it that nothing of what was written stays in a stream that buffers.
+    fn poll_flush(&mut self, cx: &mut Context<'_>) -> Result<(), ()> {
+        if self.unflushed {
+            match Pin::new(&mut self.io).poll_flush(cx) {
+                Poll::Ready(Ok(())) => self.unflushed = false,
+                Poll::Ready(Err(_)) => return Err(()),
+                Poll::Pending => {
+                    self.blocked_since.get_or_insert_with(Instant::now);
+                    return Ok(());
+                }
+            }
+        }
+        self.blocked_since = None;
+        Ok(())
     }
 
     fn handle_frames(&mut self, session: &Arc<Session>) -> Result<(), ()> {
@@ -313,6 +377,10 @@ impl<T: Io, S: Serve> Socket<T, S> {
                 Ok(ServerEvent::Discarded { token: Some(running), why, .. }) => {
                     let _ = running.discarded.set(why);
                     running.task.abort();
+                }
+                Ok(ServerEvent::Established(agreed)) if agreed.switches() => {
+                    self.switch = Switch::Agreed(agreed);
+                    return Ok(());
                 }
                 Ok(ServerEvent::Refused { why, .. }) => self.events.limited(refusal(&why)),
                 Ok(_) => {}
