@@ -1,7 +1,7 @@
 //! Calls to one Mux endpoint, over one session that is made when it is needed and replaced when it ends.
 
 use super::dispatching::{Session, judge};
-use super::link::Upgrade;
+use super::stream::Upgrade;
 use crate::events::Events;
 use crate::{Failure, Flags, Request, Response, Serve, Status, Why};
 use arc_swap::ArcSwapOption;

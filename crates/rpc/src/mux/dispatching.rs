@@ -1,7 +1,7 @@
 //! A session towards a service: the calls on one side, the socket on the other.
 
 use super::client::ClientParams;
-use super::link::{Change, Link, Switch, Upgrade};
+use super::stream::{Change, Stream, Switch, Upgrade};
 use super::{Clock, READ_CHUNK, READS_A_TURN, give_way};
 use crate::events::Events;
 use crate::io::{Io, ReadBuffer, poll_write};
@@ -51,7 +51,7 @@ impl Session {
         });
         let served = Arc::clone(&session);
         let socket = Socket {
-            io: Link::Plain(io),
+            io: Stream::Plain(io),
             switch: Switch::No,
             upgrade: params.upgrade.clone(),
             read: ReadBuffer::new(READ_CHUNK),
@@ -235,7 +235,7 @@ impl Session {
 
 /// What the task owns.
 struct Socket<T> {
-    io: Link<T>,
+    io: Stream<T>,
     switch: Switch,
     upgrade: Option<Arc<dyn Upgrade>>,
     read: ReadBuffer,

@@ -6,17 +6,17 @@
 
 mod client;
 mod dispatching;
-mod link;
 mod params;
 mod server;
 mod serving;
+mod stream;
 #[cfg(test)]
 mod tests;
 
 pub use client::{Client, ClientParams};
-pub use link::{BoxIo, Securing, Upgrade};
 pub use params::ServerParams;
 pub use server::serve;
+pub use stream::{BoxIo, Secured, Securing, Upgrade};
 
 use std::future::Future;
 use std::pin::pin;

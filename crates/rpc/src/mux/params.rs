@@ -1,6 +1,6 @@
 //! What can be set on a caller's Mux connection.
 
-use super::link::Upgrade;
+use super::stream::Upgrade;
 use muxgate_wire::mux::server::ServerConfig;
 use std::sync::Arc;
 use std::time::Duration;

@@ -1,12 +1,13 @@
 //! A session for a caller: the socket on one side, tasks that answer calls on the other.
 
-use super::link::{Change, Link, Switch, Upgrade};
 use super::params::ServerParams;
+use super::stream::{Change, Stream, Switch, Upgrade};
 use super::{Clock, READ_CHUNK, READS_A_TURN, give_way};
 use crate::drain::Drain;
 use crate::events::Events;
 use crate::io::{Io, ReadBuffer, poll_write};
 use crate::request::Discarded;
+use crate::tls::Identity;
 use crate::{Failure, Request, Response, Serve, Why, bridge};
 use bytes::{Buf, Bytes};
 use futures_util::task::AtomicWaker;
@@ -20,8 +21,8 @@ use parking_lot::Mutex;
 use std::future::{Future, poll_fn};
 use std::net::SocketAddr;
 use std::pin::{Pin, pin};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 use tokio::io::AsyncWrite;
@@ -43,6 +44,8 @@ pub(super) struct Session {
     wake: AtomicWaker,
     clock: Clock,
     peer: Option<SocketAddr>,
+    /// Who the caller is, once it has shown a certificate.
+    identity: OnceLock<Arc<Identity>>,
     /// Bytes of requests that are being answered.
     in_progress: AtomicUsize,
     max_in_progress: usize,
@@ -55,6 +58,7 @@ impl Session {
             wake: AtomicWaker::new(),
             clock: Clock::start(),
             peer,
+            identity: OnceLock::new(),
             in_progress: AtomicUsize::new(0),
             max_in_progress: params.max_queued,
         }
@@ -162,7 +166,7 @@ impl Drop for InProgress {
 
 /// What the connection's own task owns.
 pub(super) struct Socket<T, S> {
-    io: Link<T>,
+    io: Stream<T>,
     switch: Switch,
     upgrade: Option<Arc<dyn Upgrade>>,
     read: ReadBuffer,
@@ -196,7 +200,7 @@ impl<T: Io, S: Serve> Socket<T, S> {
     ) -> Self {
         read.set_largest(READ_CHUNK);
         Self {
-            io: Link::Plain(io),
+            io: Stream::Plain(io),
             switch: Switch::No,
             upgrade: params.upgrade.clone(),
             read,
@@ -281,10 +285,14 @@ impl<T: Io, S: Serve> Socket<T, S> {
             self.io.change(self.read.take(), change);
             self.switch = Switch::Changing;
         }
-        if let Err(error) = ready!(self.io.poll_changed(cx)) {
-            tracing::debug!(peer = ?session.peer, %error, "TLS did not begin");
-            self.events.decode_error("tls");
-            return Poll::Ready(Err(()));
+        match ready!(self.io.poll_changed(cx)) {
+            Ok(Some(identity)) => drop(session.identity.set(Arc::new(identity))),
+            Ok(None) => {}
+            Err(error) => {
+                tracing::debug!(peer = ?session.peer, %error, "TLS did not begin");
+                self.events.decode_error("tls");
+                return Poll::Ready(Err(()));
+            }
         }
         self.switch = Switch::No;
         self.last_active = Instant::now();
@@ -295,11 +303,12 @@ impl<T: Io, S: Serve> Socket<T, S> {
     /// Nothing more to do now: is there anything to wait for?
     fn rest(&mut self, session: &Arc<Session>) -> Poll<()> {
         let machine = session.machine.lock();
-        let quiet = machine.in_flight() == 0 && machine.outbox().is_empty();
+        let written = machine.outbox().is_empty() && self.blocked_since.is_none();
+        let quiet = machine.in_flight() == 0 && written;
         if quiet {
             self.read.release();
         }
-        match machine.is_drained() || (self.ended && quiet) {
+        match (machine.is_drained() && written) || (self.ended && quiet) {
             true => Poll::Ready(()),
             false => Poll::Pending,
         }
@@ -421,6 +430,7 @@ impl<T: Io, S: Serve> Socket<T, S> {
         }
         let discarded = Discarded::default();
         request.local.discarded = Some(Arc::clone(&discarded));
+        request.local.identity = session.identity.get().cloned();
         let in_progress = InProgress { session: Arc::clone(session), bytes };
         let service = Arc::clone(&self.service);
         // Boxed, since the runtime would move what is large several times before it is at its place.

@@ -44,7 +44,7 @@ impl Upgrade for Turned {
             let mut theirs = [0; HELLO.len()];
             io.read_exact(&mut theirs).await?;
             match theirs == HELLO {
-                true => Ok(Box::new(Over(io)) as BoxIo),
+                true => Ok(Secured { io: Box::new(Over(io)), identity: None }),
                 false => Err(std::io::Error::other("no hello")),
             }
         })

@@ -12,7 +12,7 @@ fn mixed() -> Vec<u8> {
 }
 
 fn changed(io: tokio::io::DuplexStream, read: &[u8], decompress: bool, compress: bool) -> impl Io {
-    let mut link = Link::Plain(io);
+    let mut link = Stream::Plain(io);
     link.change(BytesMut::from(read), Change { tls: None, decompress, compress });
     link
 }

@@ -4,15 +4,15 @@
 //! A connection that stays as it is pays one branch a read or write.
 
 mod lz4;
-mod rewind;
 #[cfg(test)]
 mod tests;
 
-use crate::io::Io;
-use bytes::BytesMut;
+use crate::Link;
+use crate::io::{Io, Prefixed};
+use crate::tls::{ClientTls, Identity, ServerTls};
+use bytes::{Bytes, BytesMut};
 use lz4::Lz4;
 use muxgate_wire::mux::handshake::Agreed;
-use rewind::Rewind;
 use std::fmt;
 use std::future::Future;
 use std::io::{self, IoSlice};
@@ -25,12 +25,40 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 pub type BoxIo = Box<dyn Io>;
 
 /// The handshake by which a connection becomes another one.
-pub type Securing = Pin<Box<dyn Future<Output = io::Result<BoxIo>> + Send>>;
+pub type Securing = Pin<Box<dyn Future<Output = io::Result<Secured>> + Send>>;
+
+/// What that gives.
+pub struct Secured {
+    /// The encrypted connection.
+    pub io: BoxIo,
+    /// Who the peer is, if it showed a certificate.
+    pub identity: Option<Identity>,
+}
 
 /// Begins TLS on a connection that has been used in clear.
 pub trait Upgrade: fmt::Debug + Send + Sync + 'static {
     /// Makes the handshake on `io`.
     fn upgrade(&self, io: BoxIo) -> Securing;
+}
+
+impl Upgrade for ServerTls {
+    fn upgrade(&self, io: BoxIo) -> Securing {
+        let tls = self.clone();
+        Box::pin(async move {
+            let (link, identity) = Link::accept(io, Bytes::new(), &tls).await.map_err(io::Error::other)?;
+            Ok(Secured { io: Box::new(link), identity })
+        })
+    }
+}
+
+impl Upgrade for ClientTls {
+    fn upgrade(&self, io: BoxIo) -> Securing {
+        let tls = self.clone();
+        Box::pin(async move {
+            let link = Link::connect(io, &tls).await.map_err(io::Error::other)?;
+            Ok(Secured { io: Box::new(link), identity: None })
+        })
+    }
 }
 
 /// How far a session's stream is in its change.
@@ -62,7 +90,7 @@ pub(super) struct Change {
 }
 
 /// See the module's text.
-pub(super) enum Link<T> {
+pub(super) enum Stream<T> {
     /// As it came.
     Plain(T),
     /// Changed.
@@ -73,7 +101,7 @@ pub(super) enum Link<T> {
     Broken,
 }
 
-impl<T: Io> Link<T> {
+impl<T: Io> Stream<T> {
     /// Begins the change: nothing is written or read in clear any more. `read` is what was read already beyond the last
     /// message in clear. [`Self::poll_changed`] tells when it is done.
     pub(super) fn change(&mut self, read: BytesMut, change: Change) {
@@ -83,7 +111,7 @@ impl<T: Io> Link<T> {
             Self::Changing(_) | Self::Broken => return,
         };
         let Change { tls, decompress, compress } = change;
-        let io: BoxIo = Box::new(Rewind::new(read, io));
+        let io: BoxIo = Box::new(Prefixed::new(read.freeze(), io));
         let pack = move |io| -> BoxIo {
             if decompress || compress { Box::new(Lz4::new(io, decompress, compress)) } else { io }
         };
@@ -91,26 +119,27 @@ impl<T: Io> Link<T> {
             None => Self::Other(pack(io)),
             Some(tls) => {
                 let securing = tls.upgrade(io);
-                Self::Changing(Box::pin(async move { securing.await.map(pack) }))
+                Self::Changing(Box::pin(async move {
+                    let Secured { io, identity } = securing.await?;
+                    Ok(Secured { io: pack(io), identity })
+                }))
             }
         };
     }
 
-    /// Ready once the stream is one that can be read and written.
+    /// Ready once the stream is one that can be read and written; with the peer's identity if it has just shown one.
     ///
     /// # Errors
     /// Those of the TLS handshake.
-    pub(super) fn poll_changed(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        if let Self::Changing(securing) = self {
-            *self = match ready!(securing.as_mut().poll(cx)) {
-                Ok(io) => Self::Other(io),
-                Err(error) => {
-                    *self = Self::Broken;
-                    return Poll::Ready(Err(error));
-                }
-            };
-        }
-        Poll::Ready(Ok(()))
+    pub(super) fn poll_changed(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<Option<Identity>>> {
+        let Self::Changing(securing) = self else { return Poll::Ready(Ok(None)) };
+        let secured = ready!(securing.as_mut().poll(cx));
+        let (next, told) = match secured {
+            Ok(Secured { io, identity }) => (Self::Other(io), Ok(identity)),
+            Err(error) => (Self::Broken, Err(error)),
+        };
+        *self = next;
+        Poll::Ready(told)
     }
 }
 
@@ -118,7 +147,7 @@ fn broken<T>() -> Poll<io::Result<T>> {
     Poll::Ready(Err(io::ErrorKind::NotConnected.into()))
 }
 
-impl<T: Io> AsyncRead for Link<T> {
+impl<T: Io> AsyncRead for Stream<T> {
     #[inline]
     fn poll_read(self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
         match self.get_mut() {
@@ -129,7 +158,7 @@ impl<T: Io> AsyncRead for Link<T> {
     }
 }
 
-impl<T: Io> AsyncWrite for Link<T> {
+impl<T: Io> AsyncWrite for Stream<T> {
     #[inline]
     fn poll_write(self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &[u8]) -> Poll<io::Result<usize>> {
         match self.get_mut() {
