@@ -214,6 +214,7 @@ async fn serve(io: DuplexStream, callers: Proto, service: impl Serve) {
                 idle: limits.idle,
                 rules: Rules::default(),
                 session: ServerConfig::default(),
+                upgrade: None,
             };
             mux::serve(io, read, None, Arc::new(service), &params, &drain, Arc::new(Uncounted)).await;
         }
