@@ -6,6 +6,7 @@ use bytes::Bytes;
 use muxgate_rpc::events::Uncounted;
 use muxgate_rpc::io::ReadBuffer;
 use muxgate_rpc::{Drain, Failure, Request, Response, Serve, Why, mux, thrift};
+use muxgate_wire::mux::limits::Limits;
 use muxgate_wire::mux::server::ServerConfig;
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -191,7 +192,8 @@ async fn connection(socket: TcpStream, peer: SocketAddr, endpoint: Arc<Endpoint>
     let read = ReadBuffer::new(MAX_FRAME);
     if endpoint.service.protocol() == "framed" {
         let oneways = Arc::new(Semaphore::new(thrift::MAX_ONEWAYS));
-        let params = thrift::ServerParams { max_frame: MAX_FRAME, stall: STALL, idle: None, oneways };
+        let limits = Limits::DEFAULT;
+        let params = thrift::ServerParams { max_frame: MAX_FRAME, stall: STALL, idle: None, limits, oneways };
         return thrift::serve(socket, read, Some(peer), &endpoint, &params, &ended, &Uncounted).await;
     }
     let params = mux::ServerParams {

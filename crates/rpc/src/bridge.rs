@@ -4,6 +4,7 @@
 use crate::{Context, Deadline, Failure, Payload, Request, Why};
 use bytes::{Buf, Bytes, BytesMut};
 use muxgate_wire::mux::context::{self, ContextWriter, Deadline as WireDeadline, MuxFailure, TraceContext};
+use muxgate_wire::mux::limits::Limits;
 use muxgate_wire::name::Path;
 use muxgate_wire::pairs::Pairs;
 use muxgate_wire::thrift::{
@@ -24,16 +25,18 @@ pub fn from_thrift(frame: Bytes, peer: Option<SocketAddr>) -> Result<Request, Th
     Ok(Request::new(payload(frame)?, Instant::now(), peer))
 }
 
-/// Reads a TTwitter request: a header, then a message. A destination that is not a path fails the call alone.
+/// Reads a TTwitter request: a header, then a message. A destination that is not a path fails the call alone; what is beyond the
+/// limits is noted in `local.excess`.
 ///
 /// # Errors
 /// Bytes that are not a header and a call: there is nobody to answer.
 pub fn from_ttwitter(
     mut frame: Bytes,
     protocol: Protocol,
+    limits: &Limits,
     peer: Option<SocketAddr>,
 ) -> Result<Result<Request, Refused>, ThriftError> {
-    let (header, at) = ttwitter::RequestHeader::decode(protocol, &frame)?;
+    let (header, at, excess) = ttwitter::RequestHeader::decode_within(protocol, &frame, limits)?;
     frame.advance(at);
     let body = payload(frame)?;
     let now = Instant::now();
@@ -49,6 +52,7 @@ pub fn from_ttwitter(
     request.dst = dst;
     request.dtab = header.delegations;
     request.ctx = read_contexts(&contexts, now);
+    request.local.excess = excess.map(|excess| excess.what);
     Ok(Ok(request))
 }
 

@@ -2,6 +2,7 @@
 
 use crate::config::plan::{Discovery, Plan};
 use crate::config::{Report, parse};
+use crate::flow::accept::{CallLimits, Trust};
 use crate::flow::choose::Balancer;
 use crate::flow::dispatch::{Accrual, Upstream};
 use crate::flow::{admit, bind, choose, dispatch};
@@ -156,6 +157,14 @@ listeners:
   maxQueuedBytes: 8192
   stallTimeoutMs: 6
   idleTimeMs: 7
+  lifeTimeMs: 8
+  maxConnectionsPerPeer: 9
+  trust: outside
+  maxContexts: 10
+  maxContextBytes: 11
+  maxDtabEntries: 0
+  maxDestinationBytes: 12
+  maxMethodNameBytes: 13
 ";
     let plan = parse("gate.yaml", text)?;
     assert_eq!(plan.admin().map(|admin| admin.address.to_string()).as_deref(), Some("127.0.0.2:0"));
@@ -169,6 +178,16 @@ listeners:
     assert_eq!((accept.max_connections, accept.max_in_flight), (2, 3));
     assert_eq!((accept.max_frame, accept.max_queued), (4096, 8192));
     assert_eq!((accept.stall, accept.idle), (Duration::from_millis(6), Some(Duration::from_millis(7))));
+    assert_eq!((accept.life, accept.max_per_peer), (Some(Duration::from_millis(8)), Some(9)));
+    assert_eq!(accept.trust, Trust::Outside);
+    let limits = CallLimits {
+        contexts: 10,
+        context_bytes: 11,
+        dtab_entries: 0,
+        destination_bytes: 12,
+        method_bytes: 13,
+    };
+    assert_eq!(accept.limits, limits);
     assert_eq!(listener.admit.max_concurrent, Some(1));
     assert_eq!(listener.address.prefix.as_str(), "/in");
     assert!(listener.address.method_in_dst);

@@ -3,9 +3,18 @@
 mod connection;
 mod edge;
 mod events;
+mod limits;
 mod listener;
 mod params;
+mod peers;
+mod trust;
 
 pub use edge::Edge;
+pub use events::Counted;
+pub use limits::{Bounded, CallLimits};
 pub use listener::Listener;
 pub use params::Params;
+pub use trust::{Screen, Trust};
+
+#[cfg(test)]
+mod tests;

@@ -18,6 +18,7 @@ use crate::io::{Io, ReadBuffer, frame, poll_write_all};
 use crate::{Failure, Payload, Request, Response, Serve, bridge};
 use bytes::{Buf, Bytes, BytesMut};
 use futures_util::poll;
+use muxgate_wire::mux::limits::Limits;
 use muxgate_wire::thrift::{Protocol, framing, peek, ttwitter};
 use std::future::{Future, poll_fn};
 use std::net::SocketAddr;
@@ -47,6 +48,8 @@ pub struct ServerParams {
     pub stall: Duration,
     /// A connection without a call is closed after this time.
     pub idle: Option<Duration>,
+    /// Bounds of what a request's header brings.
+    pub limits: Limits,
     /// Shared by all connections of a listener: [`MAX_ONEWAYS`] oneway calls go on beside what their connections do.
     pub oneways: Arc<Semaphore>,
 }
@@ -103,7 +106,10 @@ impl<T: Io> Session<'_, T> {
                 polled
             });
             let filled = match idle {
-                Some(idle) => timeout(idle, fill).await.unwrap_or(Ok(0)),
+                Some(idle) => timeout(idle, fill).await.unwrap_or_else(|_| {
+                    self.events.limited("idle_time");
+                    Ok(0)
+                }),
                 None => fill.await,
             };
             self.ended |= !matches!(filled, Ok(1..));
@@ -127,10 +133,10 @@ impl<T: Io> Session<'_, T> {
             Ok(None) if self.ended => Some(None),
             Ok(None) => None,
             Err(error) => {
-                self.events.decode_error(match error {
-                    framing::FrameError::Negative(_) => "negative_length",
-                    framing::FrameError::TooLong { .. } => "frame_too_long",
-                });
+                match error {
+                    framing::FrameError::Negative(_) => self.events.decode_error("negative_length"),
+                    framing::FrameError::TooLong { .. } => self.events.limited("frame_too_long"),
+                }
                 Some(None)
             }
         }
@@ -156,7 +162,7 @@ impl<T: Io> Session<'_, T> {
             return Some(());
         }
         let read = match self.upgraded {
-            Some(protocol) => bridge::from_ttwitter(frame, protocol, self.peer),
+            Some(protocol) => bridge::from_ttwitter(frame, protocol, &self.params.limits, self.peer),
             None => bridge::from_thrift(frame, self.peer).map(Ok),
         };
         let mut request = match read {
