@@ -87,6 +87,8 @@ pub(super) struct ServicePart {
     pub percent: Option<f64>,
     pub min_per_sec: Option<u32>,
     pub ttl: Option<Duration>,
+    pub classifier: Option<bind::Classifier>,
+    pub backoff: Option<bind::Backoff>,
 }
 
 /// The keys that one entry of `clients` sets.
@@ -188,6 +190,8 @@ impl ServicePart {
         set(&mut params.budget.percent, &self.percent);
         set(&mut params.budget.min_per_sec, &self.min_per_sec);
         set(&mut params.budget.ttl, &self.ttl);
+        set(&mut params.retries.classifier, &self.classifier);
+        set(&mut params.retries.backoff, &self.backoff);
     }
 }
 

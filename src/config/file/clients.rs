@@ -41,6 +41,7 @@ const CLIENT: Shape = Shape {
         ("failFast", "endpoints that refuse connections are left out by `failureAccrual`"),
         ("timeoutMs", "did you mean `requestAttemptTimeoutMs`?"),
         ("totalTimeoutMs", "it belongs into an entry of `services`"),
+        ("responseClassifier", "it belongs into an entry of `services`"),
         ("tls", "connections to services are plain"),
     ],
 };
@@ -63,7 +64,8 @@ const ACCRUAL: Shape = Shape {
     )],
 };
 
-const BACKOFF: Shape = Shape { what: "`backoff`", keys: &["kind", "ms", "minMs", "maxMs"], strangers: &[] };
+pub(super) const BACKOFF: Shape =
+    Shape { what: "`backoff`", keys: &["kind", "ms", "minMs", "maxMs"], strangers: &[] };
 
 const POOL: Shape = Shape {
     what: "`hostConnectionPool`",

@@ -3,6 +3,7 @@
 use crate::config::plan::{Discovery, Plan};
 use crate::config::{Report, parse};
 use crate::flow::accept::{CallLimits, Trust};
+use crate::flow::bind::{Backoff, Classifier, Retries};
 use crate::flow::choose::Balancer;
 use crate::flow::dispatch::{Accrual, Upstream};
 use crate::flow::{admit, bind, choose, dispatch};
@@ -101,7 +102,8 @@ services:
 - prefix: /svc/*/slow
   totalTimeoutMs: none
 - prefix: /svc/eu
-  retries: {budget: {percentCanRetry: 0}}
+  retries: {budget: {percentCanRetry: 0}, backoff: {kind: constant, ms: 0}}
+  responseClassifier: {kind: io.l5d.thrift.retryableFailures}
 clients:
 - protocol: framed
   failureAccrual: {kind: none}
@@ -119,6 +121,9 @@ clients:
     assert_eq!(service("/svc/us/fast")?.total, Some(Duration::from_secs(1)));
     let both = service("/svc/eu/slow")?;
     assert_eq!((both.total, both.budget.percent, both.budget.min_per_sec), (None, 0.0, 1));
+    let (classifier, backoff) = (Classifier::RetryableFailures, Backoff::Constant(Duration::ZERO));
+    assert_eq!(both.retries, Retries { classifier, backoff });
+    assert_eq!(service("/svc/us/slow")?.retries, Retries::default());
 
     let (balance, plain) = client(&plan, "/#/io.l5d.fs/users")?;
     assert_eq!(balance.balancer, Balancer::LeastLoaded);
