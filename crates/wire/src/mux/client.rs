@@ -3,13 +3,13 @@
 //! ```text
 //!                 new, start
 //!                     |
-//!                     v          probe echoed         Rinit, no TLS
-//!                 PROBING ----------------> OFFERING -----------------+
-//!                  |   |                     |    |  Rinit, TLS       |
-//!   any other      |   |                     |    +--------> SECURING |
-//!   answer         |   |     Rerr, bad Rinit,|                  |     |
-//!   (no handshake) |   |     anything else   |         secured  |     |
-//!                  |   | timeout             v                  v     v
+//!                     v          probe echoed         Rinit, nothing to switch
+//!                 PROBING ----------------> OFFERING ------------------+
+//!                  |   |                     |   |  Rinit, TLS or lz4   |
+//!   any other      |   |                     |   +--------> SWITCHING   |
+//!   answer         |   |     Rerr, bad Rinit,|                  |       |
+//!   (no handshake) |   |     anything else   |         switched |       |
+//!                  |   | timeout             v                  v       v
 //!                  |   +----------------> CLOSED <---------- RUNNING (open; busy when the lease is out)
 //!                  |                      ^   ^   dead          ^  |
 //!                  |                      |   |                 |  | Tdrain (answered by Rdrain),
@@ -119,7 +119,8 @@ pub enum Why {
 /// What a frame meant for the caller.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Event<T> {
-    /// The handshake is over. With TLS agreed upon, write the outbox, switch, then call [`ClientSession::secured`].
+    /// The handshake is over. When [`Agreed::switches`], switch, then call [`ClientSession::switched`]: bytes that came
+    /// after this frame belong to the new stream already.
     Established(Agreed),
     /// A dispatch is answered (an Rreq shows as an Rdispatch without contexts).
     Replied {
@@ -184,7 +185,7 @@ enum Slot<T> {
 enum Phase {
     Probing,
     Offering,
-    Securing,
+    Switching,
     Running,
     Draining,
     Closed,
@@ -261,7 +262,9 @@ impl<T> ClientSession<T> {
             Phase::Closed => return SessionStatus::Closed,
             Phase::Draining if self.in_flight == 0 => return SessionStatus::Closed,
             Phase::Draining => Why::Draining,
-            Phase::Probing | Phase::Offering | Phase::Securing if self.held.len() >= self.config.max_held => {
+            Phase::Probing | Phase::Offering | Phase::Switching
+                if self.held.len() >= self.config.max_held =>
+            {
                 Why::Handshake
             }
             _ if self.in_flight >= self.config.max_in_flight => Why::InFlight,
@@ -304,7 +307,7 @@ impl<T> ClientSession<T> {
 
     /// Whether the handshake is over.
     pub fn is_established(&self) -> bool {
-        !matches!(self.phase, Phase::Probing | Phase::Offering | Phase::Securing)
+        !matches!(self.phase, Phase::Probing | Phase::Offering | Phase::Switching)
     }
 
     fn queued_bytes(&self) -> usize {

@@ -24,6 +24,7 @@ impl<U> ServerSession<U> {
         match self.phase {
             Phase::Open | Phase::Draining | Phase::Drained => {}
             Phase::Closed => return Err(SessionError::Closed),
+            Phase::Switching => return Err(self.die(SessionError::Unexpected(frame.kind))),
             Phase::Fresh | Phase::Probed => {
                 if let Some(event) = self.shake(&frame)? {
                     return Ok(event);
