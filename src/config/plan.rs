@@ -102,6 +102,7 @@ pub(super) struct ClientPart {
     pub max_size: Option<usize>,
     pub max_waiters: Option<usize>,
     pub idle: Option<Duration>,
+    pub life: Option<Option<Duration>>,
     pub declared_fails: Option<bool>,
     pub max_frame: Option<usize>,
 }
@@ -205,6 +206,7 @@ impl ClientPart {
         set(&mut dispatch.pool.max_size, &self.max_size);
         set(&mut dispatch.pool.max_waiters, &self.max_waiters);
         set(&mut dispatch.pool.idle, &self.idle);
+        set(&mut dispatch.pool.life, &self.life);
         set(&mut dispatch.declared_fails, &self.declared_fails);
         set(&mut dispatch.max_frame, &self.max_frame);
     }

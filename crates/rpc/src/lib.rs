@@ -9,6 +9,7 @@ pub mod drain;
 pub mod events;
 pub mod failure;
 pub mod io;
+pub mod life;
 pub mod mux;
 pub mod payload;
 pub mod purse;

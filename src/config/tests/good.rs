@@ -111,6 +111,7 @@ clients:
 - prefix: /#/io.l5d.fs/mux
   protocol: thriftmux
   loadBalancer: {kind: ewma}
+  hostConnectionPool: {lifeTimeMs: 60000}
   failureAccrual: {kind: io.l5d.consecutiveFailures, failures: 3, backoff: {kind: constant, ms: 100}}
 - prefix: /#/io.l5d.fs/mux/b
   declaredExceptions: failure
@@ -136,6 +137,7 @@ clients:
     assert_eq!(mux.accrual, Some(Accrual { failures: 3, min_backoff: pause, max_backoff: pause }));
     assert_eq!((mux.upstream, mux.attempt), (Upstream::ThriftMux, Some(Duration::from_millis(250))));
     assert!(mux.declared_fails);
+    assert_eq!((mux.pool.life, plain.pool.life), (Some(Duration::from_secs(60)), None));
     Ok(())
 }
 

@@ -3,6 +3,7 @@
 use super::Params;
 use muxgate_rpc::events::Events;
 use muxgate_rpc::io::{Io, ReadBuffer};
+use muxgate_rpc::life::jittered;
 use muxgate_rpc::{Drain, Serve};
 use muxgate_rpc::{mux, thrift};
 use muxgate_wire::detect::{Detected, detect_within};
@@ -18,9 +19,6 @@ use tokio::time::timeout;
 
 /// Bytes asked for by a read, at most, until the protocol is known.
 const FIRST_READ: usize = 4 << 10;
-
-/// Part of a connection's life time that chance may take.
-const LIFE_JITTER: f64 = 0.2;
 
 /// What all connections of a listener share.
 pub struct Shared<S> {
@@ -155,11 +153,6 @@ impl<S: Serve> Shared<S> {
             None
         })
     }
-}
-
-/// A connection's own life: up to a fifth shorter than what is set.
-fn jittered(life: Duration) -> Duration {
-    life.mul_f64(1.0 - LIFE_JITTER * rand::random::<f64>())
 }
 
 fn cause(detected: Detected) -> &'static str {

@@ -40,6 +40,7 @@ impl Session {
                     connect: params.connect,
                     max_frame: params.max_frame,
                     declared_fails: params.declared_fails,
+                    life: params.pool.life,
                     session,
                 };
                 Self::Mux(mux::Client::new(params, events))

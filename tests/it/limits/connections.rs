@@ -2,7 +2,7 @@
 
 use super::{house, limited};
 use crate::support::{ADD, ADD_REPLY, House, echo};
-use muxgate_testkit::backend::{Plan, Reply};
+use muxgate_testkit::backend::{Event, Plan, Reply};
 use muxgate_testkit::raw::Raw;
 use muxgate_testkit::{Backend, mux};
 use std::net::SocketAddr;
@@ -104,4 +104,32 @@ async fn an_unused_connection_is_closed() {
     backend.set(Plan::after(Duration::from_millis(700)));
     let mut busy = house.mux().await;
     assert_eq!(busy.echo("/s/probe", "slow").await.text(), "slow");
+}
+
+/// An old session to a service takes no more calls, and answers those it has.
+#[tokio::test(flavor = "multi_thread")]
+async fn an_old_session_to_a_service_is_replaced_and_its_calls_are_answered() {
+    let backend = Backend::start().await;
+    let text = crate::support::yaml(
+        &crate::support::to(backend.addr()),
+        "thriftmux",
+        "hostConnectionPool: {lifeTimeMs: 300}",
+    );
+    let house = House::start(&text).await;
+    let mut client = house.mux().await;
+    backend.script([Plan::now(Reply::Hold)]);
+    client.send(2, &echo("/s/probe", "held")).await;
+    backend.wait_calls(1).await;
+    // Others go on, and at some time over a second session.
+    let mut other = house.mux().await;
+    while backend.calls().iter().all(|call| call.conn == 0) {
+        assert_eq!(other.echo("/s/probe", "well").await.text(), "well");
+    }
+    assert!(!backend.events().iter().any(|event| matches!(event, Event::Closed(0))));
+    backend.release();
+    let (_, answer) = client.answer().await.expect("an answer");
+    assert_eq!(answer.text(), "held");
+    let gone = |events: &[Event]| events.iter().any(|event| matches!(event, Event::Closed(0))).then_some(());
+    backend.wait("the end of the old session", gone).await;
+    assert_eq!(house.pages.sum("muxgate_route_failures_total", &[]).await, 0.0);
 }

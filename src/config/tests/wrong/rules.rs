@@ -327,7 +327,7 @@ error: a thriftmux endpoint has one connection and no pool
   |
 5 |   hostConnectionPool: {maxSize: 0, minSize: 1}
   |                       ^
-  = help: leave it out, or set `protocol: framed`
+  = help: leave all but `lifeTimeMs` out, or set `protocol: framed`
 
 error: `maxSize` is 0
  --> gate.yaml:5:33
