@@ -3,10 +3,11 @@
 use super::observe::ip;
 use super::{Fields, Shape};
 use crate::config::plan::{Admin, Listener};
-use crate::flow::accept::{CallLimits, Trust};
+use crate::flow::accept::{CallLimits, Protocol, Trust};
 use crate::flow::{accept, address, admit};
+use bytes::Bytes;
 use muxgate_wire::name::{MAX_PATH_TEXT, Path};
-use muxgate_wire::thrift::MAX_NAME;
+use muxgate_wire::thrift;
 use std::net::SocketAddr;
 
 /// Smallest limit on frames that is of any use.
@@ -30,6 +31,9 @@ const LISTENER: Shape = Shape {
         "name",
         "ip",
         "port",
+        "protocol",
+        "thriftProtocol",
+        "onewayMethods",
         "dst",
         "dstPrefix",
         "thriftMethodInDst",
@@ -48,12 +52,15 @@ const LISTENER: Shape = Shape {
         "maxDtabEntries",
         "maxDestinationBytes",
         "maxMethodNameBytes",
+        "maxNesting",
     ],
     strangers: &[
         ("label", "did you mean `name`?"),
-        ("protocol", "the protocol is told from the first bytes of a connection: leave this out"),
-        ("thriftFramed", "the protocol is told from the first bytes of a connection: leave this out"),
-        ("thriftProtocol", "the protocol is told from the first bytes of a connection: leave this out"),
+        (
+            "thriftFramed",
+            "write `protocol: framed` or `protocol: buffered`, or leave it out: first bytes tell",
+        ),
+        ("oneway", "did you mean `onewayMethods`?"),
         ("dtab", "there is one `dtab`, at the top of the file"),
         ("tls", "connections are plain"),
         ("timeoutMs", "write `totalTimeoutMs` in an entry of `services`"),
@@ -140,6 +147,7 @@ fn accept(fields: &Fields<'_>, name: &str, address: SocketAddr) -> accept::Param
     params.trust =
         fields.choice("trust", &[("inside", Trust::Inside), ("outside", Trust::Outside)]).unwrap_or_default();
     params.limits = call_limits(fields);
+    spoken(fields, &mut params);
     params
 }
 
@@ -157,8 +165,35 @@ fn call_limits(fields: &Fields<'_>) -> CallLimits {
     let zero = "every call with a name would be refused; leave the key out for the default";
     count("maxDestinationBytes", 1..=MAX_PATH_TEXT as u64, zero, &mut limits.destination_bytes);
     let zero = "every call has a method; leave the key out for the default";
-    count("maxMethodNameBytes", 1..=MAX_NAME as u64, zero, &mut limits.method_bytes);
+    count("maxMethodNameBytes", 1..=thrift::MAX_NAME as u64, zero, &mut limits.method_bytes);
+    let zero = "arguments are a struct, which is one level; leave the key out for the default";
+    count("maxNesting", 1..=thrift::MAX_DEPTH as u64, zero, &mut limits.nesting);
     limits
+}
+
+fn spoken(fields: &Fields<'_>, params: &mut accept::Params) {
+    let protocols = [
+        ("detect", Protocol::Detect),
+        ("thriftmux", Protocol::ThriftMux),
+        ("framed", Protocol::Framed),
+        ("buffered", Protocol::Buffered),
+        ("header", Protocol::Header),
+    ];
+    params.protocol = fields.choice("protocol", &protocols).unwrap_or_default();
+    let encodings = [
+        ("detect", None),
+        ("binary", Some(thrift::Protocol::Binary)),
+        ("compact", Some(thrift::Protocol::Compact)),
+    ];
+    params.thrift_protocol = fields.choice("thriftProtocol", &encodings).unwrap_or_default();
+    let help = "for example `onewayMethods: [note, Audit:record]`";
+    let methods = fields.words("onewayMethods", help).unwrap_or_default();
+    if let Some(long) = methods.iter().find(|method| method.len() > thrift::MAX_NAME) {
+        let message = format!("a method name has {} bytes", long.len());
+        fields.wrong("onewayMethods", message, format!("names have {} at most", thrift::MAX_NAME));
+    }
+    params.oneway_methods =
+        methods.into_iter().map(|method| Bytes::copy_from_slice(method.as_bytes())).collect();
 }
 
 fn admit(fields: &Fields<'_>) -> admit::Params {

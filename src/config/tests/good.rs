@@ -2,12 +2,13 @@
 
 use crate::config::plan::{Discovery, Plan};
 use crate::config::{Report, parse};
-use crate::flow::accept::{CallLimits, Trust};
+use crate::flow::accept::{CallLimits, Protocol, Trust};
 use crate::flow::bind::{Backoff, Classifier, Retries};
 use crate::flow::choose::Balancer;
 use crate::flow::dispatch::{Accrual, Upstream};
 use crate::flow::{admit, bind, choose, dispatch};
 use muxgate_wire::name::{NameError, Path};
+use muxgate_wire::thrift::Protocol as Encoding;
 use std::time::Duration;
 
 /// Why a test cannot go on: one of the texts in it is wrong.
@@ -154,6 +155,9 @@ listeners:
 - name: edge
   ip: 0.0.0.0
   port: 0
+  protocol: buffered
+  thriftProtocol: compact
+  onewayMethods: [note, 'Audit:record']
   dst: /users
   dstPrefix: /in
   thriftMethodInDst: true
@@ -172,6 +176,7 @@ listeners:
   maxDtabEntries: 0
   maxDestinationBytes: 12
   maxMethodNameBytes: 13
+  maxNesting: 14
 ";
     let plan = parse("gate.yaml", text)?;
     assert_eq!(plan.admin().map(|admin| admin.address.to_string()).as_deref(), Some("127.0.0.2:0"));
@@ -182,6 +187,8 @@ listeners:
     let [listener] = plan.listeners() else { return Err(Bad("one listener".into())) };
     let accept = &listener.accept;
     assert_eq!((accept.name.as_str(), accept.address.to_string().as_str()), ("edge", "0.0.0.0:0"));
+    assert_eq!((accept.protocol, accept.thrift_protocol), (Protocol::Buffered, Some(Encoding::Compact)));
+    assert_eq!(accept.oneway_methods, ["note", "Audit:record"]);
     assert_eq!((accept.max_connections, accept.max_in_flight), (2, 3));
     assert_eq!((accept.max_frame, accept.max_queued), (4096, 8192));
     assert_eq!((accept.stall, accept.idle), (Duration::from_millis(6), Some(Duration::from_millis(7))));
@@ -193,6 +200,7 @@ listeners:
         dtab_entries: 0,
         destination_bytes: 12,
         method_bytes: 13,
+        nesting: 14,
     };
     assert_eq!(accept.limits, limits);
     assert_eq!(listener.admit.max_concurrent, Some(1));

@@ -19,6 +19,8 @@ pub struct CallLimits {
     pub destination_bytes: usize,
     /// Bytes of the method's name.
     pub method_bytes: usize,
+    /// Levels of structs and containers, where a message has to be walked: without frames.
+    pub nesting: usize,
 }
 
 impl Default for CallLimits {
@@ -29,6 +31,7 @@ impl Default for CallLimits {
             dtab_entries: limits::MAX_DTAB,
             destination_bytes: limits::MAX_DST,
             method_bytes: thrift::MAX_NAME,
+            nesting: thrift::MAX_DEPTH,
         }
     }
 }
