@@ -133,3 +133,22 @@ async fn an_old_session_to_a_service_is_replaced_and_its_calls_are_answered() {
     backend.wait("the end of the old session", gone).await;
     assert_eq!(house.pages.sum("muxgate_route_failures_total", &[]).await, 0.0);
 }
+
+/// A pooled connection is used up to its age, and then no more.
+#[tokio::test(flavor = "multi_thread")]
+async fn old_connections_to_a_service_are_replaced_between_two_calls() {
+    let backend = Backend::start().await;
+    let pool = "hostConnectionPool: {maxSize: 1, lifeTimeMs: 300}";
+    let house =
+        House::start(&crate::support::yaml(&crate::support::to(backend.addr()), "framed", pool)).await;
+    let mut client = house.plain().await;
+    while backend.calls().iter().all(|call| call.conn < 2) {
+        assert_eq!(client.echo("", "well").await.text(), "well");
+    }
+    assert!(backend.calls().len() > 10, "a young connection serves many calls");
+    // An unused one goes as well.
+    let closed =
+        |events: &[Event]| events.iter().any(|event| matches!(event, Event::Closed(2))).then_some(());
+    backend.wait("the end of the third connection", closed).await;
+    assert_eq!(house.pages.sum("muxgate_route_failures_total", &[]).await, 0.0);
+}

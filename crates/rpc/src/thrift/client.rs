@@ -1,14 +1,17 @@
-//! Calls to one framed Thrift endpoint.
+//! Calls to one plain Thrift endpoint.
 
-use super::connection::connect_failure;
+use super::Transport;
+use super::connection::{Connection, check, connect_failure};
 use super::pool::{Bounds, Lent, Pool};
 use crate::events::Events;
-use crate::{Failure, Request, Response, Serve, Status, Why};
+use crate::life::jittered;
+use crate::{Failure, Reply, Request, Response, Serve, Status, Why};
+use muxgate_wire::thrift::ApplicationExceptionType;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::net::TcpStream;
-use tokio::time::{interval, timeout};
+use tokio::time::{Instant, interval, timeout};
 
 /// How often unused connections are looked at: a service that closed one must not be left half-closed for long.
 const TIDY_EVERY: Duration = Duration::from_millis(250);
@@ -18,8 +21,8 @@ const TIDY_EVERY: Duration = Duration::from_millis(250);
 pub struct ClientParams {
     /// The endpoint.
     pub address: SocketAddr,
-    /// Offer the TTwitter upgrade on every new connection.
-    pub ttwitter: bool,
+    /// What stands around the messages.
+    pub transport: Transport,
     /// Time to connect and upgrade.
     pub connect: Duration,
     /// Most connections at once.
@@ -28,6 +31,8 @@ pub struct ClientParams {
     pub max_waiters: usize,
     /// An unused connection is closed after this time.
     pub idle: Duration,
+    /// A connection older than this is closed after its call; up to a fifth earlier, by chance.
+    pub life: Option<Duration>,
     /// Largest reply taken, in bytes.
     pub max_frame: usize,
     /// Whether declared exceptions count as failures.
@@ -64,9 +69,11 @@ impl Client {
             let io =
                 TcpStream::connect(self.params.address).await.map_err(|error| connect_failure(&error))?;
             io.set_nodelay(true).map_err(|error| connect_failure(&error))?;
-            let mut connection = super::connection::Connection::new(io, self.params.max_frame);
-            if self.params.ttwitter {
-                connection.upgrade().await.map_err(|error| {
+            let transport = self.params.transport;
+            let mut connection = Connection::new(io, transport, self.params.max_frame);
+            connection.ends = self.params.life.map(|life| Instant::now() + jittered(life));
+            if let Transport::TTwitter(protocol) = transport {
+                connection.upgrade(protocol).await.map_err(|error| {
                     Failure::new(Why::Connect, format!("the TTwitter upgrade failed: {}", error.text()))
                 })?;
             }
@@ -82,12 +89,7 @@ impl Client {
     }
 
     async fn exchange(&self, request: &Request) -> Result<Response, Failure> {
-        if request.body.head().is_none() {
-            return Err(Failure::new(
-                Why::BadRequest,
-                "the call's body is not a Thrift message, and the service speaks nothing else",
-            ));
-        }
+        check(&request.body, self.params.transport)?;
         let mut lent = self.pool.lend().await?;
         if lent.connection.is_none() {
             self.connect(&mut lent).await?;
@@ -104,7 +106,9 @@ impl Client {
             false => Response::judged(&request.body, body, contexts, self.params.declared_fails)?,
         };
         // A connection whose reply was no answer to its call is not used again.
-        lent.give_back();
+        if !doubts_the_stream(response.reply) {
+            lent.give_back();
+        }
         Ok(response)
     }
 }
@@ -117,6 +121,24 @@ impl Serve for Client {
     fn status(&self) -> Status {
         if self.pool.is_full() { Status::Busy } else { Status::Open }
     }
+}
+
+/// Whether the service says that it could not read what was written to it: who knows where it reads on (thriftmux spec,
+/// sections 7 and 15).
+fn doubts_the_stream(reply: Reply) -> bool {
+    use ApplicationExceptionType as Type;
+    matches!(
+        reply,
+        Reply::Application(
+            Type::InvalidMessageType
+                | Type::WrongMethodName
+                | Type::BadSequenceId
+                | Type::ProtocolError
+                | Type::InvalidTransform
+                | Type::InvalidProtocol
+                | Type::UnsupportedClientType
+        )
+    )
 }
 
 /// Counts a call whose future was dropped while its answer was on its way.
