@@ -109,6 +109,11 @@ impl Speaker {
         &self.log
     }
 
+    /// Forgets them.
+    pub fn forget(&mut self) {
+        self.log.clear();
+    }
+
     fn remember(&mut self, arrow: &str, bytes: &[u8]) {
         let (start, more) = bytes.split_at(bytes.len().min(REMEMBERED));
         self.log += &format!("\n    {arrow} {}", hex::encode(start));

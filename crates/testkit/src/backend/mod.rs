@@ -291,7 +291,18 @@ impl Backend {
     ///
     /// # Panics
     /// With what has happened, if it does not in time.
-    pub async fn wait<T>(&self, what: &str, mut look: impl FnMut(&[Event]) -> Option<T>) -> T {
+    pub async fn wait<T>(&self, what: &str, look: impl FnMut(&[Event]) -> Option<T>) -> T {
+        match self.find(look).await {
+            Some(found) => found,
+            None => panic!("waited for {what}; the backend saw {:#?}", self.events()),
+        }
+    }
+
+    /// The same without a panic: `None` if it does not in time.
+    ///
+    /// # Panics
+    /// Never: the backend is here as long as this waits.
+    pub async fn find<T>(&self, mut look: impl FnMut(&[Event]) -> Option<T>) -> Option<T> {
         let mut events = self.shared.events.subscribe();
         let search = async {
             loop {
@@ -301,10 +312,7 @@ impl Backend {
                 events.changed().await.expect("the backend is here");
             }
         };
-        match tokio::time::timeout(LIMIT, search).await {
-            Ok(found) => found,
-            Err(_) => panic!("waited for {what}; the backend saw {:#?}", self.events()),
-        }
+        tokio::time::timeout(LIMIT, search).await.ok()
     }
 
     /// Waits until `n` calls have come in.

@@ -1,0 +1,150 @@
+//! What must hold in each cell: a function of caller, service and outcome.
+
+use crate::forms::{Inbound, Outbound};
+use muxgate_testkit::mux::{ERROR, NACK};
+
+/// What happens to a call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    Result,
+    Void,
+    Declared,
+    UnknownMethod,
+    Oneway,
+    Nack,
+    Timeout,
+    Cancel,
+    LargeReply,
+    LargeCall,
+    Cut,
+}
+
+impl Outcome {
+    /// In the order in which they are tried.
+    pub const ALL: [Self; 11] = [
+        Self::Result,
+        Self::Void,
+        Self::Declared,
+        Self::UnknownMethod,
+        Self::Oneway,
+        Self::Nack,
+        Self::Timeout,
+        Self::Cancel,
+        Self::LargeReply,
+        Self::LargeCall,
+        Self::Cut,
+    ];
+
+    /// Its letter in the table.
+    pub fn letter(self) -> char {
+        match self {
+            Self::Result => 'r',
+            Self::Void => 'v',
+            Self::Declared => 'd',
+            Self::UnknownMethod => 'u',
+            Self::Oneway => 'o',
+            Self::Nack => 'n',
+            Self::Timeout => 't',
+            Self::Cancel => 'c',
+            Self::LargeReply => 'l',
+            Self::LargeCall => 'L',
+            Self::Cut => 'x',
+        }
+    }
+
+    /// The method that the service answers so.
+    pub fn method(self) -> &'static str {
+        match self {
+            Self::Result | Self::LargeCall => "echo",
+            Self::Void => "ping",
+            Self::Declared => "fail",
+            Self::UnknownMethod => "nowhere",
+            Self::Oneway => "note",
+            Self::Nack => "refuse",
+            Self::Timeout => "late",
+            Self::Cancel => "wait",
+            Self::LargeReply => "large",
+            Self::Cut => "cut",
+        }
+    }
+}
+
+/// What comes back to the caller.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Heard {
+    /// What a service of the caller's own form would have said: same method, sequence id and protocol.
+    Answer,
+    /// By Mux, a status with these flags.
+    Refusal(u8, Option<u64>),
+    /// On plain connections, a TApplicationException of this type, with the call's method and sequence id.
+    Exception(i32),
+    /// By Mux, an OK with nothing in it.
+    Empty,
+    /// Nothing at all.
+    Nothing,
+    /// An Rdiscarded.
+    Discarded,
+    /// The connection is closed.
+    End,
+}
+
+/// What the service has seen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Seen {
+    /// So many calls, each as the caller meant it.
+    Calls(usize),
+    /// One call, and that nobody waits for its answer: a Tdiscarded, or on plain connections the end.
+    Withdrawn,
+}
+
+/// What must hold.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Expectation {
+    pub heard: Heard,
+    pub seen: Seen,
+    /// The caller's connection takes another call.
+    pub lives: bool,
+}
+
+/// TApplicationException: internal error.
+const INTERNAL: i32 = 6;
+/// MuxFailure: restartable and rejected.
+const NOTHING_DONE: u64 = 3;
+
+/// The rule.
+pub fn expect(inbound: &Inbound, outbound: &Outbound, outcome: Outcome) -> Expectation {
+    let heard = match outcome {
+        Outcome::Result | Outcome::Void | Outcome::Declared | Outcome::UnknownMethod => Heard::Answer,
+        Outcome::Oneway if inbound.is_mux() => Heard::Empty,
+        Outcome::Oneway => Heard::Nothing,
+        Outcome::Nack => refusal(inbound, NACK, Some(NOTHING_DONE)),
+        // What was done is not known.
+        Outcome::Timeout | Outcome::LargeReply | Outcome::Cut => refusal(inbound, ERROR, None),
+        Outcome::Cancel if inbound.is_mux() => Heard::Discarded,
+        // A plain caller cancels by going away.
+        Outcome::Cancel => Heard::Nothing,
+        Outcome::LargeCall => Heard::End,
+    };
+    let seen = match outcome {
+        Outcome::Timeout | Outcome::Cancel => Seen::Withdrawn,
+        Outcome::LargeCall => Seen::Calls(0),
+        // The only endpoint is tried a second time; where connections are refused, it sees neither.
+        Outcome::Nack if outbound.is_mux() => Seen::Calls(2),
+        Outcome::Nack => Seen::Calls(0),
+        _ => Seen::Calls(1),
+    };
+    let lives = match outcome {
+        Outcome::LargeCall => false,
+        Outcome::Cancel => inbound.is_mux(),
+        _ => true,
+    };
+    Expectation { heard, seen, lives }
+}
+
+/// A failure in the caller's own form. An Rreq has no room for flags.
+fn refusal(inbound: &Inbound, status: u8, flags: Option<u64>) -> Heard {
+    match inbound.is_mux() {
+        true => Heard::Refusal(status, flags.filter(|_| !inbound.form.treq)),
+        false => Heard::Exception(INTERNAL),
+    }
+}
