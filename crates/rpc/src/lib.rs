@@ -8,6 +8,7 @@ pub mod context;
 pub mod drain;
 pub mod events;
 pub mod failure;
+pub mod headers;
 pub mod io;
 pub mod mux;
 pub mod payload;
