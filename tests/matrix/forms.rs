@@ -41,11 +41,14 @@ pub fn inbound() -> Vec<Inbound> {
 pub fn outbound() -> Vec<Outbound> {
     let transports = [
         ("framed", Dialect::Framed, false, false),
+        ("buffered", Dialect::Buffered, false, false),
+        ("header", Dialect::Header, false, false),
         ("ttwitter", Dialect::TTwitter, false, false),
         ("thriftmux", Dialect::Mux, false, false),
     ];
-    let columns =
-        |(name, dialect, tls, lz4)| [None].map(|protocol| Outbound { name, dialect, protocol, tls, lz4 });
+    let columns = |(name, dialect, tls, lz4)| {
+        [None, Some(Binary), Some(Compact)].map(|protocol| Outbound { name, dialect, protocol, tls, lz4 })
+    };
     transports.into_iter().flat_map(columns).collect()
 }
 

@@ -73,6 +73,9 @@ async fn backend(outbound: &Outbound, authority: &Authority) -> Backend {
     if outbound.dialect == Dialect::TTwitter {
         backend.accept_upgrades();
     }
+    if outbound.dialect == Dialect::Buffered {
+        backend.expect_no_frames();
+    }
     backend.decide(|call| Plan::now(reply(call)));
     backend
 }

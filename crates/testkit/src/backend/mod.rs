@@ -236,6 +236,11 @@ impl Backend {
         self.shared.accepts.lock().lz4 = true;
     }
 
+    /// From now on connections carry messages without frames, which is not always told from their first bytes.
+    pub fn expect_no_frames(&self) {
+        self.shared.accepts.lock().buffered = true;
+    }
+
     /// Sets what is done with the next calls, one each, before the plan holds again.
     pub fn script(&self, plans: impl IntoIterator<Item = Plan>) {
         self.shared.script.lock().extend(plans);
