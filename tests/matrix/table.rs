@@ -8,14 +8,8 @@ pub fn table(inbound: &[Inbound], outbound: &[Outbound], failed: &[Vec<String>])
     let first = inbound.iter().map(|row| row.name.len()).max().unwrap_or(0);
     let width = failed.iter().flatten().map(String::len).max().unwrap_or(0).max(4) + 1;
     let mut page = format!("{:first$}", "");
-    let mut last = "";
-    for column in outbound {
-        let name = if column.name == last { "" } else { column.name };
-        // A name may reach over the columns of its protocols.
-        page += &format!(" {name}");
-        let used = 1 + name.len();
-        page += &" ".repeat(width.saturating_sub(used));
-        last = column.name;
+    for group in outbound.chunk_by(|one, next| one.name == next.name) {
+        page += &format!(" {:1$}", group.first().map_or("", |column| column.name), group.len() * width - 1);
     }
     page += &format!("\n{:first$}", "");
     for column in outbound {
