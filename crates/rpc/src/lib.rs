@@ -15,6 +15,7 @@ pub mod payload;
 pub mod purse;
 pub mod request;
 pub mod response;
+pub mod rules;
 pub mod service;
 pub mod thrift;
 
@@ -25,4 +26,5 @@ pub use payload::Payload;
 pub use purse::Purse;
 pub use request::{Local, Request};
 pub use response::{Class, Reply, Response};
+pub use rules::Rules;
 pub use service::{Serve, Status, Svc};

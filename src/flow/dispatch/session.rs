@@ -4,6 +4,7 @@ use super::{Params, Upstream};
 use muxgate_rpc::events::Events;
 use muxgate_rpc::{Failure, Request, Response, Serve, Status, mux, thrift};
 use muxgate_wire::mux::client::ClientConfig;
+use muxgate_wire::mux::limits::Limits;
 use muxgate_wire::thrift::Protocol;
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -19,13 +20,13 @@ const MAX_IN_FLIGHT: usize = 262_144;
 const TAG_REST: usize = 256;
 
 /// What stands around the messages of a plain service.
-fn transport(params: &Params) -> thrift::Transport {
+fn transport(params: &Params) -> thrift::ServiceTransport {
     match params.upstream {
-        Upstream::Buffered => thrift::Transport::Buffered,
-        Upstream::Header => thrift::Transport::Header,
+        Upstream::Buffered => thrift::ServiceTransport::Buffered,
+        Upstream::Header => thrift::ServiceTransport::Header,
         // Binary is Finagle's default, and the only protocol of the header that most servers of it speak.
-        Upstream::TTwitter => thrift::Transport::TTwitter(params.protocol.unwrap_or(Protocol::Binary)),
-        Upstream::ThriftMux | Upstream::Framed => thrift::Transport::Framed,
+        Upstream::TTwitter => thrift::ServiceTransport::TTwitter(params.protocol.unwrap_or(Protocol::Binary)),
+        Upstream::ThriftMux | Upstream::Framed => thrift::ServiceTransport::Framed,
     }
 }
 
@@ -43,6 +44,7 @@ impl Session {
                     handshake_timeout: params.connect * HANDSHAKE,
                     max_in_flight: MAX_IN_FLIGHT,
                     tag_rest: TAG_REST,
+                    limits: Limits::DEFAULT.with_message_bytes(params.max_frame),
                     ..ClientConfig::default()
                 };
                 let params = mux::ClientParams {
