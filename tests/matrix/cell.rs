@@ -72,6 +72,9 @@ impl Row<'_> {
         }
         if let Some(caller) = kept.as_mut() {
             heard(caller, outcome, expected.heard, &call).await?;
+            if !expected.lives && expected.heard != Heard::End {
+                heard(caller, outcome, Heard::End, &call).await?;
+            }
         }
         self.seen(outcome, &expected, before, &call).await?;
         if !expected.lives {
@@ -179,6 +182,11 @@ async fn heard(caller: &mut Speaker, outcome: Outcome, expected: Heard, call: &M
         (Said::Message(got), Heard::Exception(kind)) => {
             let text = got.string_argument().unwrap_or_default();
             *got == call.exception(kind, &String::from_utf8_lossy(&text)) && got.kind == EXCEPTION
+        }
+        (Said::Message(got), Heard::Nameless(kind)) => {
+            let text = got.string_argument().unwrap_or_default();
+            let call = Message { name: Bytes::new(), ..call.clone() };
+            *got == call.exception(kind, &String::from_utf8_lossy(&text))
         }
         // A nack has no text, an error has one.
         (Said::Refused(status, flags, text), Heard::Refusal(want, wanted)) => {

@@ -12,7 +12,7 @@ use rule::Outcome;
 use scene::Scene;
 
 /// Failures that are told in full.
-const TOLD: usize = 20;
+const TOLD: usize = 12;
 
 #[tokio::test(flavor = "multi_thread")]
 async fn every_caller_with_every_service_in_every_outcome() {

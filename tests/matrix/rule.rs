@@ -1,6 +1,7 @@
 //! What must hold in each cell: a function of caller, service and outcome.
 
 use crate::forms::{Inbound, Outbound};
+use muxgate_testkit::link::Dialect;
 use muxgate_testkit::mux::{ERROR, NACK};
 
 /// What happens to a call.
@@ -78,6 +79,8 @@ pub enum Heard {
     Refusal(u8, Option<u64>),
     /// On plain connections, a TApplicationException of this type, with the call's method and sequence id.
     Exception(i32),
+    /// The same for a call whose method cannot be read: the name is empty.
+    Nameless(i32),
     /// By Mux, an OK with nothing in it.
     Empty,
     /// Nothing at all.
@@ -108,6 +111,8 @@ pub struct Expectation {
 
 /// TApplicationException: internal error.
 const INTERNAL: i32 = 6;
+/// TApplicationException: protocol error.
+const PROTOCOL: i32 = 7;
 /// MuxFailure: restartable and rejected.
 const NOTHING_DONE: u64 = 3;
 
@@ -123,7 +128,7 @@ pub fn expect(inbound: &Inbound, outbound: &Outbound, outcome: Outcome) -> Expec
         Outcome::Cancel if inbound.is_mux() => Heard::Discarded,
         // A plain caller cancels by going away.
         Outcome::Cancel => Heard::Nothing,
-        Outcome::LargeCall => Heard::End,
+        Outcome::LargeCall => too_large(inbound),
     };
     let seen = match outcome {
         Outcome::Timeout | Outcome::Cancel => Seen::Withdrawn,
@@ -134,7 +139,8 @@ pub fn expect(inbound: &Inbound, outbound: &Outbound, outcome: Outcome) -> Expec
         _ => Seen::Calls(1),
     };
     let lives = match outcome {
-        Outcome::LargeCall => false,
+        // Where the next message begins is known only if this one has been read whole.
+        Outcome::LargeCall => inbound.form.zlib,
         Outcome::Cancel => inbound.is_mux(),
         _ => true,
     };
@@ -146,5 +152,15 @@ fn refusal(inbound: &Inbound, status: u8, flags: Option<u64>) -> Heard {
     match inbound.is_mux() {
         true => Heard::Refusal(status, flags.filter(|_| !inbound.form.treq)),
         false => Heard::Exception(INTERNAL),
+    }
+}
+
+/// What a caller hears whose call is too large: as much as can be said of what was read.
+fn too_large(inbound: &Inbound) -> Heard {
+    match inbound.form.dialect {
+        // It is short until it is unpacked.
+        Dialect::Header if inbound.form.zlib => Heard::Nameless(PROTOCOL),
+        Dialect::Framed | Dialect::Buffered => Heard::Exception(PROTOCOL),
+        Dialect::Header | Dialect::TTwitter | Dialect::Mux => Heard::End,
     }
 }
