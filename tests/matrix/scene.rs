@@ -48,16 +48,16 @@ impl<'a> Scene<'a> {
         let plan = config::parse("matrix.yaml", &yaml).unwrap_or_else(|report| panic!("{report}"));
         let gateway = app::Gateway::start(Arc::new(plan)).await.unwrap_or_else(|error| panic!("{error}"));
         let ports: HashMap<_, _> = gateway.listeners().map(|(name, at)| (name.to_owned(), at)).collect();
-        let row = |(n, (inbound, backend)): (usize, (&'a Inbound, Backend))| Row {
+        let row = |(n, (inbound, backend)): (u16, (&'a Inbound, Backend))| Row {
             inbound,
             outbound,
             addr: ports[&format!("row{n}")],
             name: format!("/row{n}"),
             backend,
             tls: authority.client(),
-            seqid: 0,
+            made: n.into(),
         };
-        let rows = inbound.iter().zip(backends).enumerate().map(row).collect();
+        let rows = (0..).zip(inbound.iter().zip(backends)).map(row).collect();
         Self { gateway, rows, _closed: closed }
     }
 }
