@@ -1,12 +1,13 @@
 //! One row of a gateway: a caller, its listener, and a service of its own; its cells are tried in order.
 
 use crate::forms::{Inbound, Outbound};
-use crate::rule::{Expectation, Heard, Outcome, Seen, expect};
+use crate::rule::{Expectation, Heard, Outcome, Seen, carried, carries_back, expect};
 use crate::scene::LARGE;
 use bytes::Bytes;
 use muxgate_testkit::Backend;
 use muxgate_testkit::backend::{Call, Event};
-use muxgate_testkit::mux::NACK;
+use muxgate_testkit::luggage::Luggage;
+use muxgate_testkit::mux::{NACK, Pairs};
 use muxgate_testkit::speaker::{Said, Speaker};
 use muxgate_testkit::thrift::{EXCEPTION, Message, ONEWAY, Protocol};
 use rustls::ClientConfig;
@@ -59,7 +60,8 @@ impl Row<'_> {
         let expected = expect(self.inbound, self.outbound, outcome);
         let before = self.backend.calls().len();
         let call = self.call(outcome);
-        let told = caller.tell(&call, &self.name).await;
+        let luggage = if outcome == Outcome::Luggage { luggage() } else { Luggage::default() };
+        let told = caller.tell(&call, &self.name, &luggage).await;
         if outcome != Outcome::LargeCall {
             told.map_err(|error| format!("cannot call: {error}"))?;
         }
@@ -75,14 +77,25 @@ impl Row<'_> {
             if !expected.lives && expected.heard != Heard::End {
                 heard(caller, outcome, Heard::End, &call).await?;
             }
+            let comes_back = outcome == Outcome::Luggage && carries_back(self.inbound, self.outbound);
+            let wanted = if comes_back { luggage.headers.clone() } else { Pairs::new() };
+            if *caller.headers() != wanted {
+                return Err(format!("the caller got headers {:?}, wanted {wanted:?}", caller.headers()));
+            }
         }
         self.seen(outcome, &expected, before, &call).await?;
+        if outcome == Outcome::Luggage {
+            self.carried(before, &luggage).await?;
+        }
         if !expected.lives {
             *kept = Some(self.connect().await?);
         }
         let Some(caller) = kept.as_mut() else { return Err("no caller".into()) };
         let last = self.call(Outcome::Result);
-        caller.tell(&last, &self.name).await.map_err(|error| format!("cannot call again: {error}"))?;
+        caller
+            .tell(&last, &self.name, &Luggage::default())
+            .await
+            .map_err(|error| format!("cannot call again: {error}"))?;
         heard(caller, Outcome::Result, Heard::Answer, &last)
             .await
             .map_err(|why| format!("the next call: {why}"))
@@ -140,6 +153,22 @@ impl Row<'_> {
         Ok(())
     }
 
+    /// Whether the service got what it should of what came with the call.
+    async fn carried(&self, before: usize, luggage: &Luggage) -> Verdict {
+        let wanted = carried(self.inbound, self.outbound, luggage);
+        for seen in self.calls(before, 1).await? {
+            let mut got = Luggage::read(seen.how.dialect, &seen.contexts);
+            // The gateway begins a trace where there is none.
+            if wanted.trace.is_none() {
+                got.trace = None;
+            }
+            if got != wanted {
+                return Err(format!("the service got {got:?}, not {wanted:?}"));
+            }
+        }
+        Ok(())
+    }
+
     /// Whether the service got the call in the form that was asked for.
     fn judge(&self, outcome: Outcome, seen: &Call, call: &Message) -> Verdict {
         let (how, protocol) = (seen.how, self.outbound.protocol_of(self.inbound));
@@ -157,6 +186,22 @@ impl Row<'_> {
             got => Err(format!("the service got {got:?}, not {want:?}")),
         }
     }
+}
+
+fn luggage() -> Luggage {
+    Luggage {
+        trace: Some(0x1234_5678_9abc_def0),
+        // Set long ago, and it passes in 250 years.
+        deadline: Some((1_000_000_007, 8_999_999_999_999_999_999)),
+        client_id: Some(Bytes::from_static(b"matrix")),
+        headers: headers(),
+    }
+}
+
+/// The application's headers, there and back.
+pub fn headers() -> Pairs {
+    let pair = |key, value| (Bytes::from_static(key), Bytes::from_static(value));
+    vec![pair(b"x-one", b"1"), pair(b"x-two", b"two \xc3\xa9"), pair(b"x-one", b"")]
 }
 
 fn text(call: &Message) -> String {

@@ -2,12 +2,15 @@
 
 use crate::forms::{Inbound, Outbound};
 use muxgate_testkit::link::Dialect;
+use muxgate_testkit::luggage::Luggage;
 use muxgate_testkit::mux::{ERROR, NACK};
 
 /// What happens to a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {
     Result,
+    /// A result, with all around the messages that is not Thrift.
+    Luggage,
     Void,
     Declared,
     UnknownMethod,
@@ -22,8 +25,9 @@ pub enum Outcome {
 
 impl Outcome {
     /// In the order in which they are tried.
-    pub const ALL: [Self; 11] = [
+    pub const ALL: [Self; 12] = [
         Self::Result,
+        Self::Luggage,
         Self::Void,
         Self::Declared,
         Self::UnknownMethod,
@@ -40,6 +44,7 @@ impl Outcome {
     pub fn letter(self) -> char {
         match self {
             Self::Result => 'r',
+            Self::Luggage => 'h',
             Self::Void => 'v',
             Self::Declared => 'd',
             Self::UnknownMethod => 'u',
@@ -57,6 +62,7 @@ impl Outcome {
     pub fn method(self) -> &'static str {
         match self {
             Self::Result | Self::LargeCall => "echo",
+            Self::Luggage => "carry",
             Self::Void => "ping",
             Self::Declared => "fail",
             Self::UnknownMethod => "nowhere",
@@ -119,7 +125,8 @@ const NOTHING_DONE: u64 = 3;
 /// The rule.
 pub fn expect(inbound: &Inbound, outbound: &Outbound, outcome: Outcome) -> Expectation {
     let heard = match outcome {
-        Outcome::Result | Outcome::Void | Outcome::Declared | Outcome::UnknownMethod => Heard::Answer,
+        Outcome::Result | Outcome::Luggage | Outcome::Void => Heard::Answer,
+        Outcome::Declared | Outcome::UnknownMethod => Heard::Answer,
         Outcome::Oneway if inbound.is_mux() => Heard::Empty,
         Outcome::Oneway => Heard::Nothing,
         Outcome::Nack => refusal(inbound, NACK, Some(NOTHING_DONE)),
@@ -163,4 +170,20 @@ fn too_large(inbound: &Inbound) -> Heard {
         Dialect::Framed | Dialect::Buffered => Heard::Exception(PROTOCOL),
         Dialect::Header | Dialect::TTwitter | Dialect::Mux => Heard::End,
     }
+}
+
+/// What of a call's luggage reaches the service. Plain Thrift has room for none, a Treq for the trace only.
+pub fn carried(inbound: &Inbound, outbound: &Outbound, luggage: &Luggage) -> Luggage {
+    let has_room = |dialect| matches!(dialect, Dialect::Mux | Dialect::TTwitter | Dialect::Header);
+    match has_room(inbound.form.dialect) && has_room(outbound.dialect) {
+        true if inbound.form.treq => Luggage { trace: luggage.trace, ..Luggage::default() },
+        true => luggage.clone(),
+        false => Luggage::default(),
+    }
+}
+
+/// Whether the application headers of a reply reach the caller.
+pub fn carries_back(inbound: &Inbound, outbound: &Outbound) -> bool {
+    let has_room = |dialect| matches!(dialect, Dialect::Mux | Dialect::Header);
+    has_room(inbound.form.dialect) && has_room(outbound.dialect) && !inbound.form.treq
 }

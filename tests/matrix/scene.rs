@@ -1,6 +1,6 @@
 //! A gateway for one column, with a listener, a name and a service for each row.
 
-use crate::cell::Row;
+use crate::cell::{Row, headers};
 use crate::forms::{Inbound, Outbound};
 use crate::rule::Outcome;
 use bytes::Bytes;
@@ -8,6 +8,7 @@ use muxgate::{app, config};
 use muxgate_testkit::Backend;
 use muxgate_testkit::backend::{Call, ClosedPort, Plan, Reply};
 use muxgate_testkit::link::Dialect;
+use muxgate_testkit::luggage::response_contexts;
 use muxgate_testkit::thrift::Message;
 use muxgate_testkit::tls::Authority;
 use std::collections::HashMap;
@@ -89,6 +90,8 @@ fn reply(call: &Call) -> Reply {
             let answer = outcome.and_then(|outcome| crate::cell::answer(outcome, message));
             Reply::Bytes(answer.map_or(Bytes::new(), |answer| answer.to_bytes()))
         }
+        (Some(Outcome::Luggage), _) if call.how.dialect == Dialect::Header => Reply::With(headers()),
+        (Some(Outcome::Luggage), _) => Reply::With(response_contexts(&headers())),
         (Some(Outcome::LargeReply), Some(message)) => {
             let large = Message::call(message.protocol, "large", message.seqid, &"x".repeat(LARGE));
             Reply::Bytes(large.served().map_or(Bytes::new(), |answer| answer.to_bytes()))

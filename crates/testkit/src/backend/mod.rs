@@ -67,7 +67,7 @@ pub enum Reply {
     Declared(String),
     /// These bytes in place of the Thrift message.
     Bytes(Bytes),
-    /// The usual reply, with these contexts (Mux only).
+    /// The usual reply, with these contexts (Mux), or this info (THeader).
     With(Pairs),
     /// These bytes on the connection as they are, whatever it speaks; then it is closed.
     Raw(Bytes),
