@@ -47,7 +47,7 @@ const LISTENER: Shape = Shape {
         ("label", "did you mean `name`?"),
         (
             "thriftFramed",
-            "write `protocol: framed` or `protocol: buffered`, or leave it out: it is told from the first bytes",
+            "write `protocol: framed` or `protocol: buffered`, or leave it out: first bytes tell",
         ),
         ("oneway", "did you mean `onewayMethods`?"),
         ("dtab", "there is one `dtab`, at the top of the file"),

@@ -71,8 +71,8 @@ impl<S: Serve> Shared<S> {
                 let events = Arc::clone(&self.events);
                 Box::pin(mux::serve(io, read, peer, service, &self.mux, &self.drain, events)).await;
             }
-            Verdict::Serve(How::Thrift(transport)) => {
-                let caller = thrift::Caller { io, read, transport, peer };
+            Verdict::Serve(How::Thrift(framing)) => {
+                let caller = thrift::Caller { io, read, framing, peer };
                 thrift::serve(caller, &self.service, &self.thrift, &self.drain, &*self.events).await;
             }
             Verdict::Refuse(cause) => {

@@ -1,7 +1,7 @@
 //! Whether a connection speaks what its listener takes.
 
 use super::Protocol;
-use muxgate_rpc::thrift::Transport;
+use muxgate_rpc::thrift::Framing;
 use muxgate_wire::detect::{Detected, detect_within};
 use muxgate_wire::thrift::MAX_NAME;
 
@@ -9,7 +9,7 @@ use muxgate_wire::thrift::MAX_NAME;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum How {
     Mux,
-    Thrift(Transport),
+    Thrift(Framing),
 }
 
 /// What the first bytes of a connection lead to.
@@ -23,9 +23,9 @@ pub(super) enum Verdict {
 }
 
 const MUX: Verdict = Verdict::Serve(How::Mux);
-const FRAMED: Verdict = Verdict::Serve(How::Thrift(Transport::Framed));
-const UNFRAMED: Verdict = Verdict::Serve(How::Thrift(Transport::Unframed));
-const THEADER: Verdict = Verdict::Serve(How::Thrift(Transport::THeader));
+const FRAMED: Verdict = Verdict::Serve(How::Thrift(Framing::Framed));
+const UNFRAMED: Verdict = Verdict::Serve(How::Thrift(Framing::Buffered));
+const THEADER: Verdict = Verdict::Serve(How::Thrift(Framing::Header));
 
 /// Judges the first bytes of a connection. Where the listener's protocol is set, bytes are read as that one as soon as they
 /// surely are no other.

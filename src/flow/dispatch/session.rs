@@ -20,13 +20,13 @@ const MAX_IN_FLIGHT: usize = 262_144;
 const TAG_REST: usize = 256;
 
 /// What stands around the messages of a plain service.
-fn transport(params: &Params) -> thrift::ServiceTransport {
+fn transport(params: &Params) -> thrift::Transport {
     match params.upstream {
-        Upstream::Buffered => thrift::ServiceTransport::Buffered,
-        Upstream::Header => thrift::ServiceTransport::Header,
+        Upstream::Buffered => thrift::Transport::Buffered,
+        Upstream::Header => thrift::Transport::Header,
         // Binary is Finagle's default, and the only protocol of the header that most servers of it speak.
-        Upstream::TTwitter => thrift::ServiceTransport::TTwitter(params.protocol.unwrap_or(Protocol::Binary)),
-        Upstream::ThriftMux | Upstream::Framed => thrift::ServiceTransport::Framed,
+        Upstream::TTwitter => thrift::Transport::TTwitter(params.protocol.unwrap_or(Protocol::Binary)),
+        Upstream::ThriftMux | Upstream::Framed => thrift::Transport::Framed,
     }
 }
 

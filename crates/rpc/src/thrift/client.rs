@@ -1,8 +1,8 @@
 //! Calls to one plain Thrift endpoint.
 
+use super::Transport;
 use super::connection::{Connection, check, connect_failure};
 use super::pool::{Bounds, Lent, Pool};
-use super::transport::Transport;
 use crate::events::Events;
 use crate::{Failure, Reply, Request, Response, Serve, Status, Why};
 use muxgate_wire::thrift::ApplicationExceptionType;

@@ -4,8 +4,7 @@ mod buffered;
 mod framed;
 mod header;
 
-use super::READ_CHUNK;
-use super::transport::Transport;
+use super::{READ_CHUNK, Transport};
 use crate::io::{Io, ReadBuffer, frame, write_all};
 use crate::{Failure, Flags, Payload, Request, Why};
 use bytes::{Bytes, BytesMut};

@@ -7,8 +7,8 @@ mod server;
 mod transport;
 
 pub use client::{Client, ClientParams};
-pub use server::{Caller, MAX_AT_ONCE, MAX_ONEWAYS, ServerParams, Transport, serve};
-pub use transport::Transport as ServiceTransport;
+pub use server::{Caller, Framing, MAX_AT_ONCE, MAX_ONEWAYS, ServerParams, serve};
+pub use transport::Transport;
 
 /// Bytes asked for by one read: most calls and replies are far smaller.
 pub(crate) const READ_CHUNK: usize = 32 << 10;

@@ -46,13 +46,13 @@ pub const MAX_AT_ONCE: usize = 64;
 
 /// How messages are told apart on a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Transport {
+pub enum Framing {
     /// Each has its length in front.
     Framed,
     /// They follow each other without lengths: the end of each is found by walking it.
-    Unframed,
+    Buffered,
     /// Each has its length and a header in front.
-    THeader,
+    Header,
 }
 
 /// Settings of a caller's connection.
@@ -97,7 +97,7 @@ pub struct Caller<T> {
     /// What was read of it to find out what it speaks.
     pub read: ReadBuffer,
     /// What it speaks.
-    pub transport: Transport,
+    pub framing: Framing,
     /// Who it is.
     pub peer: Option<SocketAddr>,
 }
@@ -110,17 +110,17 @@ pub async fn serve<T: Io>(
     drain: &Drain,
     events: &dyn Events,
 ) {
-    let Caller { io, read, transport, peer } = caller;
+    let Caller { io, read, framing, peer } = caller;
     let mut session = Session {
         io,
         read,
         ended: false,
         lost: false,
-        cutter: Cutter::new(transport, params.max_frame),
-        reader: Reader::new(transport, peer, params, events),
+        cutter: Cutter::new(framing, params.max_frame),
+        reader: Reader::new(framing, peer, params, events),
         line: None,
         service,
-        transport,
+        framing,
         params,
         events,
     };
@@ -140,7 +140,7 @@ struct Session<'a, T, S> {
     /// Calls that were sent behind the one that runs in this task.
     line: Option<Box<Line>>,
     service: &'a Arc<S>,
-    transport: Transport,
+    framing: Framing,
     params: &'a ServerParams,
     events: &'a dyn Events,
 }

@@ -1,6 +1,6 @@
 //! From a message to a call and to the form its answer must have.
 
-use super::{ServerParams, Transport};
+use super::{Framing, ServerParams};
 use crate::bridge::{self, Refusal};
 use crate::events::Events;
 use crate::{Failure, Payload, Request, Response};
@@ -62,7 +62,7 @@ pub(super) enum Settled {
 
 /// Reads the messages of a connection.
 pub(super) struct Reader<'a> {
-    transport: Transport,
+    framing: Framing,
     /// The protocol of TTwitter's headers, once upgraded.
     upgraded: Option<Protocol>,
     /// No message has come yet: only now the upgrade call is one.
@@ -74,12 +74,12 @@ pub(super) struct Reader<'a> {
 
 impl<'a> Reader<'a> {
     pub(super) fn new(
-        transport: Transport,
+        framing: Framing,
         peer: Option<SocketAddr>,
         params: &'a ServerParams,
         events: &'a dyn Events,
     ) -> Self {
-        Self { transport, upgraded: None, first: true, peer, params, events }
+        Self { framing, upgraded: None, first: true, peer, params, events }
     }
 
     /// Reads a message, or the content of a frame.
@@ -88,7 +88,7 @@ impl<'a> Reader<'a> {
     /// What there is to do instead of a call.
     pub(super) fn read(&mut self, message: Bytes) -> Result<(Request, Envelope), Settled> {
         let first = std::mem::replace(&mut self.first, false);
-        if self.transport == Transport::THeader {
+        if self.framing == Framing::Header {
             return self.read_theader(message);
         }
         if first && let Some(answer) = self.upgrade(&message) {
@@ -137,7 +137,7 @@ impl<'a> Reader<'a> {
     fn upgrade(&mut self, message: &Bytes) -> Option<Reply> {
         let head = peek(message).ok().filter(|head| ttwitter::is_upgrade_call(head, message))?;
         let mut reply = BytesMut::new();
-        if self.transport == Transport::Framed {
+        if self.framing == Framing::Framed {
             self.upgraded = Some(head.protocol);
             ttwitter::write_upgrade_reply(head.form(), &mut reply);
         } else {

@@ -1,6 +1,6 @@
 //! Cuts what was read into messages.
 
-use super::Transport;
+use super::Framing;
 use crate::Payload;
 use crate::bridge::Refusal;
 use bytes::{Bytes, BytesMut};
@@ -9,7 +9,7 @@ use muxgate_wire::thrift::{ApplicationExceptionType, Kind, ThriftError, Walk, Wh
 
 /// Finds the ends of messages. What a message without a length needs is kept from one look to the next.
 pub(super) struct Cutter {
-    transport: Transport,
+    framing: Framing,
     max: usize,
     walk: Option<Box<Walk>>,
     /// Bytes that the message being walked surely lacks.
@@ -25,9 +25,9 @@ pub(super) struct Lost {
 }
 
 impl Cutter {
-    pub(super) fn new(transport: Transport, max: usize) -> Self {
-        let walk = (transport == Transport::Unframed).then(|| Box::new(Walk::new(max)));
-        Self { transport, max, walk, missing: 0 }
+    pub(super) fn new(framing: Framing, max: usize) -> Self {
+        let walk = (framing == Framing::Buffered).then(|| Box::new(Walk::new(max)));
+        Self { framing, max, walk, missing: 0 }
     }
 
     /// Takes the next message (the content of a frame) from the front of what was read. `None`: it is not all there.
@@ -66,7 +66,7 @@ impl Cutter {
         match error {
             FrameError::Negative(_) => Lost { cause: "negative_length", last_words: None },
             FrameError::TooLong { .. } => {
-                let message = read.get(LENGTH_BYTES..).filter(|_| self.transport == Transport::Framed);
+                let message = read.get(LENGTH_BYTES..).filter(|_| self.framing == Framing::Framed);
                 let text = error.to_string();
                 let last_words = message.and_then(|message| last_words(message, i32::MAX as usize, &text));
                 Lost { cause: "frame_too_long", last_words }

@@ -37,16 +37,17 @@ impl<T: Io, S: Serve> Session<'_, T, S> {
                 return Poll::Ready(Some(answer));
             }
             let in_line = call.is_none();
+            let in_task = usize::from(!in_line);
             let mut reads = 0;
             loop {
-                self.begin_more(cx);
+                self.begin_more(in_task, cx);
                 if let Some(line) = &mut self.line {
                     line.drive(cx);
                     if in_line && let Some(answer) = line.take() {
                         return Poll::Ready(Some(answer));
                     }
                 }
-                if !self.may_read() {
+                if !self.may_read(in_task) {
                     break;
                 }
                 if reads == READS_A_TURN {
@@ -86,16 +87,16 @@ impl<T: Io, S: Serve> Session<'_, T, S> {
     }
 
     /// Whether bytes beyond those that were read are wanted.
-    fn may_read(&self) -> bool {
+    fn may_read(&self, in_task: usize) -> bool {
         let read = self.read.bytes().len();
         !self.ended
             && !self.lost
-            && (read < READ_AHEAD || (self.has_room() && self.held() + read < self.params.max_held))
+            && (read < READ_AHEAD || (self.has_room(in_task) && self.held() + read < self.params.max_held))
     }
 
-    /// Whether one more call may be begun.
-    fn has_room(&self) -> bool {
-        let running = 1 + self.line.as_ref().map_or(0, |line| line.len());
+    /// Whether one more call may be begun; `in_task` calls run beside those in line.
+    fn has_room(&self, in_task: usize) -> bool {
+        let running = in_task + self.line.as_ref().map_or(0, |line| line.len());
         running < self.params.max_at_once.min(MAX_AT_ONCE) && self.held() < self.params.max_held
     }
 
@@ -104,8 +105,8 @@ impl<T: Io, S: Serve> Session<'_, T, S> {
     }
 
     /// Begins the calls that have come, as far as there is room.
-    fn begin_more(&mut self, cx: &mut Context<'_>) {
-        while !self.lost && !self.read.bytes().is_empty() && self.has_room() {
+    fn begin_more(&mut self, in_task: usize, cx: &mut Context<'_>) {
+        while !self.lost && !self.read.bytes().is_empty() && self.has_room(in_task) {
             let message = match self.cutter.next(self.read.bytes_mut()) {
                 Ok(Some(message)) => message,
                 Ok(None) => return,

@@ -1,7 +1,7 @@
 //! Writing replies.
 
 use super::asked::{Envelope, Reply};
-use super::{Session, Transport};
+use super::{Framing, Session};
 use crate::io::{Io, frame, poll_write_all};
 use crate::{Serve, headers};
 use bytes::buf::Chain;
@@ -17,7 +17,7 @@ use tokio::time::sleep;
 impl<T: Io, S: Serve> Session<'_, T, S> {
     /// Writes one reply; none when the caller does not take it.
     pub(super) async fn write(&mut self, reply: Reply) -> Option<()> {
-        let mut bytes = on_the_wire(self.transport, reply)?;
+        let mut bytes = on_the_wire(self.framing, reply)?;
         loop {
             // The timer is made only if the socket does not take all at once.
             let before = bytes.remaining();
@@ -49,11 +49,11 @@ async fn sleep_after_first_poll(time: Duration) {
     sleep(time).await;
 }
 
-/// A reply as its caller's transport has it; none if it is too long for a frame.
-fn on_the_wire(transport: Transport, reply: Reply) -> Option<Chain<BytesMut, Bytes>> {
+/// A reply as its caller's framing has it; none if it is too long for a frame.
+fn on_the_wire(framing: Framing, reply: Reply) -> Option<Chain<BytesMut, Bytes>> {
     let Reply { envelope, contexts, body } = reply;
     let (header, body) = match envelope {
-        Envelope::Plain if transport == Transport::Unframed => {
+        Envelope::Plain if framing == Framing::Buffered => {
             return Some(frame(&[], whole_message(body)));
         }
         Envelope::Plain => (BytesMut::new(), body),
