@@ -15,6 +15,7 @@ pub mod http;
 pub mod lines;
 pub mod link;
 pub mod load;
+pub mod luggage;
 pub mod lz4;
 pub mod metrics;
 pub mod mux;
