@@ -9,7 +9,7 @@ from thriftpy2.server import TThreadedServer
 from thriftpy2.thrift import TApplicationException as ApplicationException, TProcessor
 from thriftpy2.transport import TBufferedTransportFactory, TFramedTransportFactory, TServerSocket
 
-types = thriftpy2.load(os.environ["ECHO_THRIFT"], module_name="echo_thrift")
+types = thriftpy2.load(os.path.join(os.path.dirname(__file__), "echo.thrift"), module_name="echo_thrift")
 TRANSPORTS = ["framed", "buffered"]
 
 
