@@ -2,10 +2,12 @@
 
 use crate::config::plan::{Discovery, Plan};
 use crate::config::{Report, parse};
+use crate::flow::accept::Protocol;
 use crate::flow::choose::Balancer;
 use crate::flow::dispatch::{Accrual, Upstream};
 use crate::flow::{admit, bind, choose, dispatch};
 use muxgate_wire::name::{NameError, Path};
+use muxgate_wire::thrift::Protocol as Encoding;
 use std::time::Duration;
 
 /// Why a test cannot go on: one of the texts in it is wrong.
@@ -146,6 +148,9 @@ listeners:
 - name: edge
   ip: 0.0.0.0
   port: 0
+  protocol: buffered
+  thriftProtocol: compact
+  onewayMethods: [note, 'Audit:record']
   dst: /users
   dstPrefix: /in
   thriftMethodInDst: true
@@ -166,6 +171,8 @@ listeners:
     let [listener] = plan.listeners() else { return Err(Bad("one listener".into())) };
     let accept = &listener.accept;
     assert_eq!((accept.name.as_str(), accept.address.to_string().as_str()), ("edge", "0.0.0.0:0"));
+    assert_eq!((accept.protocol, accept.thrift_protocol), (Protocol::Buffered, Some(Encoding::Compact)));
+    assert_eq!(accept.oneway_methods, ["note", "Audit:record"]);
     assert_eq!((accept.max_connections, accept.max_in_flight), (2, 3));
     assert_eq!((accept.max_frame, accept.max_queued), (4096, 8192));
     assert_eq!((accept.stall, accept.idle), (Duration::from_millis(6), Some(Duration::from_millis(7))));

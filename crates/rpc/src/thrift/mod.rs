@@ -1,4 +1,4 @@
-//! Framed Thrift over a socket: a pool of connections towards services, a session towards callers.
+//! Plain Thrift over a socket: a pool of connections towards services, a session towards callers.
 
 mod client;
 mod connection;
@@ -6,7 +6,7 @@ mod pool;
 mod server;
 
 pub use client::{Client, ClientParams};
-pub use server::{MAX_ONEWAYS, ServerParams, serve};
+pub use server::{Caller, Framing, MAX_AT_ONCE, MAX_ONEWAYS, ServerParams, serve};
 
 /// Bytes asked for by one read: most calls and replies are far smaller.
 pub(crate) const READ_CHUNK: usize = 32 << 10;
