@@ -6,6 +6,7 @@ use muxgate_rpc::io::{Io, ReadBuffer};
 use muxgate_rpc::{Drain, Serve};
 use muxgate_rpc::{mux, thrift};
 use muxgate_wire::detect::{Detected, detect_within};
+use muxgate_wire::mux::limits::Limits;
 use muxgate_wire::mux::server::ServerConfig;
 use std::future::poll_fn;
 use std::net::SocketAddr;
@@ -33,6 +34,7 @@ impl<S: Serve> Shared<S> {
             handshake_timeout: params.stall,
             max_in_flight: params.max_in_flight,
             max_queued_bytes: params.max_queued,
+            limits: Limits::DEFAULT.with_message_bytes(params.max_frame),
             ..ServerConfig::default()
         };
         Self {
