@@ -58,11 +58,12 @@ impl Model {
         let tls = script.pick(&[TlsLevel::Off, TlsLevel::Off, TlsLevel::Desired, TlsLevel::Required]);
         let config = ClientConfig {
             handshake: script.flag(),
-            offer: Offer { tls, ..Offer::default() },
+            offer: Offer { tls, compression: peer::compression(script), ..Offer::default() },
             max_in_flight: 1 + script.below(9),
             tag_rest: script.below(4),
             max_held: script.below(5),
             max_queued_bytes: script.pick(&[100, 2000, 100_000]),
+            limits: peer::limits(script),
             ping_interval: script.flag().then_some(Duration::from_secs(5)),
             ..ClientConfig::default()
         };
@@ -104,7 +105,7 @@ impl Model {
                 self.tick();
             }
             10 => {
-                self.session.secured(self.now);
+                self.session.switched(self.now);
                 self.causes += 1;
             }
             _ => {

@@ -3,12 +3,13 @@
 use crate::peer::{FROM_CLIENT, FROM_SERVER};
 use crate::script::pieces;
 use crate::stream::{feed_client, feed_server};
-use bytes::{Buf, Bytes, BytesMut};
+use bytes::{Buf, BufMut, Bytes, BytesMut};
 use muxgate_wire::mux::context::{self, Deadline, MuxFailure, TraceContext};
 use muxgate_wire::mux::fragment::{Assembled, Reassembly};
 use muxgate_wire::mux::frame::{self, Frame, Tag, next_frame};
-use muxgate_wire::mux::handshake::{Offer, TlsLevel, UNLIMITED, is_probe};
+use muxgate_wire::mux::handshake::{Compression, CompressionLevel, Offer, TlsLevel, UNLIMITED, is_probe};
 use muxgate_wire::mux::limits;
+use muxgate_wire::mux::lz4::{self, Encoder, Lz4Error, Next, next_block};
 use muxgate_wire::mux::message::{Init, Message};
 use muxgate_wire::mux::outbox::Outbox;
 use muxgate_wire::mux::session::SessionError;
@@ -37,6 +38,7 @@ pub fn mux(data: &[u8]) {
     values(&body);
     handshake(&body);
     in_pieces(&body);
+    compressed(data);
     feed_server(BytesMut::from(data));
     feed_client(BytesMut::from(data), data.len().is_multiple_of(2));
 }
@@ -172,9 +174,19 @@ fn handshake(body: &Bytes) {
     assert!(init.headers.len() <= limits::MAX_INIT_HEADERS);
     for tls in [TlsLevel::Off, TlsLevel::Desired, TlsLevel::Required] {
         let offer = Offer { tls, ..Offer::default() };
-        if let Ok(agreed) = offer.agree(&init) {
+        for agreed in [offer.agree_with_client(&init), offer.agree_with_server(&init)].into_iter().flatten() {
             assert!(agreed.handshake && (1..=UNLIMITED).contains(&agreed.window));
             assert!(agreed.tls || tls != TlsLevel::Required);
+            assert!(!agreed.compressed.any(), "not offered");
+        }
+        // Whoever answers a Tinit comes to the same as the one who hears the answer.
+        let compression = Compression::both(CompressionLevel::Accepted);
+        let offer = Offer { compression, ..offer };
+        if let Ok(agreed) = offer.agree_with_client(&init) {
+            let desired = Compression::both(CompressionLevel::Desired);
+            let client = Offer { compression: desired, tls: TlsLevel::Desired, window: agreed.window };
+            let heard = client.agree_with_server(&offer.to_rinit(&init)).expect("an answer of ours");
+            assert_eq!(heard.compressed, agreed.compressed);
         }
     }
 }
@@ -211,4 +223,52 @@ fn in_pieces(body: &Bytes) {
     let expected = BTreeMap::from([(1, Bytes::new()), (2, body.clone()), (4, body.slice(1..))]);
     assert_eq!(whole, expected);
     assert!(stream.is_empty() && all.is_empty());
+}
+
+/// What is compressed comes back, and any stream gives blocks of bounded size or an error.
+fn compressed(data: &[u8]) {
+    let mut stream = BytesMut::new();
+    Encoder::default().encode(data, &mut stream);
+    lz4::put_end(&mut stream);
+    let whole = decompress(&stream, [&stream[..]]).expect("a stream of ours");
+    assert_eq!(whole, data);
+    assert_eq!(decompress(&stream, pieces(&stream)).as_ref(), Ok(&whole));
+    let at_once = decompress(data, [data]);
+    assert_eq!(decompress(data, pieces(data)), at_once);
+    // As one block, whose header is right for once.
+    let claimed = data.first().map_or(0, |byte| u32::from(*byte) * 20);
+    let mut block = BytesMut::from(&b"LZ4Block\x26"[..]);
+    block.put_u32_le(data.len() as u32);
+    block.put_u32_le(claimed);
+    block.put_u32_le(0);
+    block.extend_from_slice(data);
+    if let Ok(out) = decompress(&block, [&block[..]]) {
+        assert!(out.len() <= claimed as usize);
+    }
+}
+
+/// Longest block here.
+const MAX_BLOCK: usize = 1 << 16;
+
+/// All blocks of a stream that comes in such pieces.
+fn decompress<'a>(stream: &[u8], pieces: impl IntoIterator<Item = &'a [u8]>) -> Result<BytesMut, Lz4Error> {
+    let (mut input, mut out, mut ended) = (BytesMut::new(), BytesMut::new(), false);
+    let mut came = 0;
+    for piece in pieces {
+        input.extend_from_slice(piece);
+        came += piece.len();
+        while !ended {
+            let before = out.len();
+            match next_block(&mut input, &mut out, MAX_BLOCK)? {
+                Next::Block => assert!(out.len() - before <= MAX_BLOCK),
+                Next::End => ended = true,
+                Next::Missing(count) => {
+                    assert!(count > 0);
+                    break;
+                }
+            }
+        }
+    }
+    assert_eq!(came, stream.len());
+    Ok(out)
 }

@@ -4,7 +4,8 @@ use crate::script::Script;
 use bytes::{BufMut, Bytes, BytesMut};
 use muxgate_wire::mux::context::{MUX_FAILURE, RETRIES};
 use muxgate_wire::mux::frame::{Frame, Tag, kind};
-use muxgate_wire::mux::handshake::{PROBE, VERSION};
+use muxgate_wire::mux::handshake::{Compression, CompressionLevel, PROBE, VERSION};
+use muxgate_wire::mux::limits::Limits;
 use muxgate_wire::mux::message::{Init, Message, Rdispatch, Rreq, Status, Tdispatch, Tlease, Treq};
 use muxgate_wire::pairs::Pairs;
 
@@ -112,7 +113,8 @@ fn init(script: &mut Script<'_>) -> Init {
     }
     if script.flag() {
         let key = script.pick(&["accept-compress", "compress", "other"]);
-        headers.push((key.into(), script.bytes()));
+        let known = script.pick(&["lz4", "lz4:lz4", "lz4-pref:lz4", "none:lz4", ""]);
+        headers.push((key.into(), if known.is_empty() { script.bytes() } else { known.into() }));
     }
     Init { version: if script.byte() == 255 { 2 } else { VERSION }, headers }
 }
@@ -121,4 +123,24 @@ fn encode(message: &Message) -> Bytes {
     let mut out = BytesMut::new();
     message.encode(&mut out);
     out.freeze()
+}
+
+/// How much a side wants compression.
+pub fn compression(script: &mut Script<'_>) -> Compression {
+    let mut level =
+        || script.pick(&[CompressionLevel::Off, CompressionLevel::Accepted, CompressionLevel::Desired]);
+    Compression { requests: level(), responses: level() }
+}
+
+/// The usual limits, or some that are soon met.
+pub fn limits(script: &mut Script<'_>) -> Limits {
+    let small = Limits {
+        contexts: 2,
+        context_bytes: 40,
+        message_bytes: 200,
+        partials: 2,
+        partial_bytes: 300,
+        ..Limits::DEFAULT
+    };
+    script.pick(&[Limits::DEFAULT, small])
 }

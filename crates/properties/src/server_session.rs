@@ -62,10 +62,11 @@ impl Model {
     fn new(script: &mut Script<'_>) -> Self {
         let tls = script.pick(&[TlsLevel::Off, TlsLevel::Off, TlsLevel::Desired, TlsLevel::Required]);
         let config = ServerConfig {
-            offer: Offer { tls, ..Offer::default() },
+            offer: Offer { tls, compression: peer::compression(script), ..Offer::default() },
             max_in_flight: 1 + script.below(9),
             max_queued_bytes: script.pick(&[100, 2000, 100_000]),
             nack_expired_lease: script.flag(),
+            limits: peer::limits(script),
             ..ServerConfig::default()
         };
         Self {

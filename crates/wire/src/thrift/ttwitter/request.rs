@@ -100,7 +100,7 @@ fn read<'a, R: Read<'a>>(mut reader: R) -> Result<(Raw, usize), ThriftError> {
             (9, Type::String) => raw.dest = Some(read_text(&mut reader)?),
             (10, Type::List) => header.delegations = read_pairs(&mut reader, MAX_DELEGATIONS)?,
             (11, Type::I64) => header.trace_id_high = Some(reader.i64()? as u64),
-            (_, ty) => skip_value(&mut reader, ty, field.inline)?,
+            (_, ty) => skip_value(&mut reader, ty, field.inline, 1)?,
         }
     }
     let at = reader.cursor().at();
@@ -123,7 +123,7 @@ fn read_client_id<'a, R: Read<'a>>(reader: &mut R) -> Result<Option<Range<usize>
         last = field.id;
         match (field.id, field.ty) {
             (1, Type::String) => name = Some(read_text(reader)?),
-            (_, ty) => skip_value(reader, ty, field.inline)?,
+            (_, ty) => skip_value(reader, ty, field.inline, 2)?,
         }
     }
     Ok(name)
@@ -166,7 +166,7 @@ fn read_pair<'a, R: Read<'a>>(reader: &mut R) -> Result<Option<Pair>, ThriftErro
         match (field.id, field.ty) {
             (1, Type::String) => first = Some(reader.string()?),
             (2, Type::String) => second = Some(reader.string()?),
-            (_, ty) => skip_value(reader, ty, field.inline)?,
+            (_, ty) => skip_value(reader, ty, field.inline, 3)?,
         }
     }
     Ok(first.zip(second))
