@@ -2,7 +2,7 @@
 
 use crate::peer::{self, FROM_SERVER};
 use crate::script::Script;
-use crate::tap::Tap;
+use crate::tap::{ROUNDS, Tap};
 use bytes::Bytes;
 use muxgate_wire::mux::client::{ClientConfig, ClientSession, DispatchHead, Event, SessionStatus};
 use muxgate_wire::mux::frame::{Frame, HEADER, Tag, kind};
@@ -197,13 +197,13 @@ impl Model {
     fn check(&self) {
         assert!(self.session.in_flight() >= self.live.len());
         assert!(self.session.in_flight() <= self.config.max_in_flight);
-        let most = self.config.max_queued_bytes
-            + LONGEST
-            + AROUND
-            // A message in pieces has a header for each.
-            + self.tokens as usize * (LONGEST / 16)
-            + self.causes * (HEADER + MAX_TEXT);
-        assert!(self.session.outbox().queued_bytes() <= most);
+        let most =
+            self.config.max_queued_bytes + LONGEST + AROUND + ROUNDS + self.causes * (HEADER + MAX_TEXT);
+        assert!(
+            self.session.outbox().queued_bytes() <= most,
+            "{} of {most}",
+            self.session.outbox().queued_bytes()
+        );
         if self.draining && self.session.in_flight() == 0 {
             assert_eq!(self.session.status(self.now), SessionStatus::Closed, "the drain has ended");
         }

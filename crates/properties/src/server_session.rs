@@ -2,7 +2,7 @@
 
 use crate::peer::{self, FROM_CLIENT};
 use crate::script::Script;
-use crate::tap::Tap;
+use crate::tap::{ROUNDS, Tap};
 use bytes::Bytes;
 use muxgate_wire::mux::frame::{Frame, HEADER, Tag, kind};
 use muxgate_wire::mux::handshake::{Offer, TlsLevel};
@@ -201,8 +201,13 @@ impl Model {
         assert!(self.serving.len() <= self.config.max_in_flight);
         // All calls that are served may be answered before any of it is written.
         let calls = self.over.len();
-        let most = self.config.max_queued_bytes + calls * 2 * LONGEST + self.causes * (HEADER + MAX_TEXT);
-        assert!(self.session.outbox().queued_bytes() <= most);
+        let most =
+            self.config.max_queued_bytes + calls * 2 * LONGEST + ROUNDS + self.causes * (HEADER + MAX_TEXT);
+        assert!(
+            self.session.outbox().queued_bytes() <= most,
+            "{} of {most}",
+            self.session.outbox().queued_bytes()
+        );
     }
 
     /// Lets everything come to its end.

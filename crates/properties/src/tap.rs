@@ -4,6 +4,9 @@ use bytes::{Buf, BytesMut};
 use muxgate_wire::mux::frame::{Frame, MAX_LEN, next_frame};
 use muxgate_wire::mux::outbox::{Outbox, Staged};
 
+/// Bytes of the headers of pieces: up to two rounds of them are laid out, one of which may be handed out.
+pub const ROUNDS: usize = 2 * (16 << 10);
+
 /// What was written and is not a whole frame yet.
 #[derive(Default)]
 pub struct Tap {
