@@ -135,7 +135,7 @@ fn server(input: Bytes) {
 }
 
 fn client(input: Bytes) {
-    let config = ClientConfig { handshake: input.len() % 2 == 0, ..ClientConfig::default() };
+    let config = ClientConfig { handshake: input.len().is_multiple_of(2), ..ClientConfig::default() };
     let mut session: ClientSession<()> = ClientSession::new(config);
     each_frame(input, |frame| session.receive(frame, Duration::ZERO).is_ok());
 }
