@@ -250,7 +250,11 @@ impl<T: Io> Socket<T> {
                 session.machine.lock().outbox_mut().hand_out(&mut self.staged);
             }
             if !self.blocked() {
-                return Ok(());
+                // TLS may hold bytes back that it has taken.
+                return match Pin::new(&mut self.io).poll_flush(cx) {
+                    Poll::Ready(Err(_)) => Err(()),
+                    Poll::Ready(Ok(())) | Poll::Pending => Ok(()),
+                };
             }
             match poll_write(&mut self.io, cx, &mut self.staged) {
                 Poll::Ready(Ok(1..)) => {}

@@ -1,5 +1,6 @@
 //! What can be set on a caller's Mux connection.
 
+use crate::Rules;
 use muxgate_wire::mux::server::ServerConfig;
 use std::time::Duration;
 
@@ -14,6 +15,8 @@ pub struct ServerParams {
     pub stall: Duration,
     /// A connection with nothing in flight for so long is drained.
     pub idle: Option<Duration>,
+    /// Rules for the calls.
+    pub rules: Rules,
     /// Settings of the session: handshake, limits.
     pub session: ServerConfig,
 }

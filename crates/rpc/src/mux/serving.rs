@@ -6,7 +6,8 @@ use crate::drain::Drain;
 use crate::events::Events;
 use crate::io::{Io, ReadBuffer, poll_write};
 use crate::request::Discarded;
-use crate::{Failure, Request, Response, Serve, Why, bridge};
+use crate::rules::WrongProtocol;
+use crate::{Failure, Request, Response, Rules, Serve, Why, bridge};
 use bytes::{Buf, Bytes};
 use futures_util::task::AtomicWaker;
 use muxgate_wire::mux::frame;
@@ -165,6 +166,7 @@ pub(super) struct Socket<T, S> {
     staged: Staged,
     service: Arc<S>,
     events: Arc<dyn Events>,
+    rules: Rules,
     max_frame: u32,
     stall: Duration,
     idle: Option<Duration>,
@@ -195,6 +197,7 @@ impl<T: Io, S: Serve> Socket<T, S> {
             staged: Staged::default(),
             service,
             events,
+            rules: params.rules.clone(),
             max_frame: u32::try_from(params.max_frame).unwrap_or(u32::MAX),
             stall: params.stall,
             idle: params.idle,
@@ -249,11 +252,12 @@ impl<T: Io, S: Serve> Socket<T, S> {
     /// Nothing more to do now: is there anything to wait for?
     fn rest(&mut self, session: &Arc<Session>) -> Poll<()> {
         let machine = session.machine.lock();
-        let quiet = machine.in_flight() == 0 && machine.outbox().is_empty();
+        let written = machine.outbox().is_empty() && self.blocked_since.is_none();
+        let quiet = machine.in_flight() == 0 && written;
         if quiet {
             self.read.release();
         }
-        match machine.is_drained() || (self.ended && quiet) {
+        match (machine.is_drained() && written) || (self.ended && quiet) {
             true => Poll::Ready(()),
             false => Poll::Pending,
         }
@@ -271,7 +275,14 @@ impl<T: Io, S: Serve> Socket<T, S> {
                 session.machine.lock().outbox_mut().hand_out(&mut self.staged);
             }
             if !self.staged.has_remaining() {
-                self.blocked_since = None;
+                // TLS may hold bytes back that it has taken.
+                match Pin::new(&mut self.io).poll_flush(cx) {
+                    Poll::Ready(Ok(())) => self.blocked_since = None,
+                    Poll::Ready(Err(_)) => return Err(()),
+                    Poll::Pending => {
+                        self.blocked_since.get_or_insert_with(Instant::now);
+                    }
+                }
                 return Ok(());
             }
             match poll_write(&mut self.io, cx, &mut self.staged) {
@@ -334,7 +345,12 @@ impl<T: Io, S: Serve> Socket<T, S> {
         request: MuxRequest,
         now: Instant,
     ) {
-        let mut request = match build(request, session.peer, now) {
+        let built = build(request, session.peer, now).and_then(|mut request| {
+            let wrong = |wrong: WrongProtocol| Failure::new(Why::BadRequest, wrong.to_string());
+            self.rules.apply(&mut request.body).map_err(wrong)?;
+            Ok(request)
+        });
+        let mut request = match built {
             Ok(request) => request,
             Err(failure) => {
                 self.events.decode_error("dispatch");
