@@ -29,7 +29,7 @@ use muxgate::observe::{Registry, Tracer};
 use muxgate_rpc::Drain;
 use muxgate_rpc::events::Uncounted;
 use muxgate_rpc::io::ReadBuffer;
-use muxgate_rpc::{Failure, Request, Response, Serve, Svc, mux, thrift};
+use muxgate_rpc::{Failure, Request, Response, Rules, Serve, Svc, mux, thrift};
 use muxgate_wire::mux::server::ServerConfig;
 use muxgate_wire::name::{Dtab, Path};
 use muxgate_wire::thrift::Protocol;
@@ -204,13 +204,9 @@ async fn serve(io: DuplexStream, callers: Proto, service: impl Serve) {
     let (drain, read) = (Drain::default(), ReadBuffer::new(CHUNK));
     match callers {
         Proto::Framed => {
-            let params = thrift::ServerParams {
-                max_frame: limits.max_frame,
-                stall: limits.stall,
-                idle: limits.idle,
-                oneways: Arc::new(tokio::sync::Semaphore::new(1)),
-            };
-            thrift::serve(io, read, None, &Arc::new(service), &params, &drain, &Uncounted).await;
+            let params = thrift::ServerParams::new(limits.max_frame, limits.stall, limits.idle);
+            let caller = thrift::Caller { io, read, framing: thrift::Framing::Framed, peer: None };
+            thrift::serve(caller, &Arc::new(service), &params, &drain, &Uncounted).await;
         }
         Proto::Mux => {
             let params = mux::ServerParams {
@@ -218,7 +214,9 @@ async fn serve(io: DuplexStream, callers: Proto, service: impl Serve) {
                 max_queued: limits.max_queued,
                 stall: limits.stall,
                 idle: limits.idle,
+                rules: Rules::default(),
                 session: ServerConfig::default(),
+                upgrade: None,
             };
             mux::serve(io, read, None, Arc::new(service), &params, &drain, Arc::new(Uncounted)).await;
         }

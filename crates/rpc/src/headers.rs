@@ -23,6 +23,7 @@ use bytes::{BufMut, Bytes, BytesMut};
 use muxgate_wire::mux::context;
 use muxgate_wire::name::{Dtab, Path};
 use muxgate_wire::pairs::{MAX_STR16, Pairs};
+use muxgate_wire::thrift::theader;
 use tokio::time::Instant;
 
 /// Key of the destination.
@@ -35,7 +36,7 @@ pub const DEADLINE: &[u8] = b"l5d-ctx-deadline";
 pub const CLIENT_ID: &[u8] = b"client-id";
 
 /// Bytes of application headers that one context can carry, lengths included. Those behind are left out, as Finagle's
-/// writer does.
+/// writer does; so are those for which a frame has no room (see [`theader::MAX_INFO`]).
 pub const MAX_HEADERS: usize = MAX_STR16;
 
 /// Info headers: keys and values in the order of the frame.
@@ -93,13 +94,15 @@ pub fn to_info(request: &Request) -> Vec<(Bytes, Bytes)> {
         b3::write(trace, put);
     }
     let others = application(&request.ctx.rest, context::REQUEST_HEADERS);
-    info.extend(others.filter(|(key, _)| !is_ours(key)));
+    fill(&mut info, others.filter(|(key, _)| !is_ours(key)));
     info
 }
 
 /// The info headers of a reply with these contexts. Other contexts than `Response.headers` cannot be carried.
 pub fn reply_to_info(contexts: &[(Bytes, Bytes)]) -> Vec<(Bytes, Bytes)> {
-    application(contexts, context::RESPONSE_HEADERS).collect()
+    let mut info = Vec::new();
+    fill(&mut info, application(contexts, context::RESPONSE_HEADERS));
+    info
 }
 
 /// The contexts of a reply with these info headers.
@@ -107,6 +110,19 @@ pub fn reply_from_info(info: &Info) -> Vec<(Bytes, Bytes)> {
     let mut headers = Headers::default();
     info.iter().for_each(|(key, value)| headers.put(key, value));
     headers.context(context::RESPONSE_HEADERS).into_iter().collect()
+}
+
+/// Adds application headers as long as a frame has room for them.
+fn fill(info: &mut Vec<(Bytes, Bytes)>, others: impl Iterator<Item = (Bytes, Bytes)>) {
+    let size = |(key, value): &(Bytes, Bytes)| key.len() + value.len();
+    let mut bytes: usize = info.iter().map(size).sum();
+    for pair in others {
+        bytes += size(&pair);
+        if info.len() >= theader::MAX_INFO || bytes > theader::MAX_INFO_BYTES {
+            return;
+        }
+        info.push(pair);
+    }
 }
 
 fn is_ours(key: &[u8]) -> bool {

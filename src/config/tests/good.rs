@@ -4,7 +4,7 @@ use crate::config::plan::{Discovery, Plan};
 use crate::config::{Report, parse};
 use crate::flow::choose::Balancer;
 use crate::flow::dispatch::{Accrual, Upstream};
-use crate::flow::{admit, bind, choose, dispatch};
+use crate::flow::{accept, admit, bind, choose, dispatch};
 use muxgate_wire::name::{NameError, Path};
 use muxgate_wire::thrift::Protocol;
 use std::time::Duration;
@@ -169,6 +169,9 @@ listeners:
 - name: edge
   ip: 0.0.0.0
   port: 0
+  protocol: buffered
+  thriftProtocol: compact
+  onewayMethods: [note, 'Audit:record']
   dst: /users
   dstPrefix: /in
   thriftMethodInDst: true
@@ -190,6 +193,11 @@ listeners:
     let [listener] = plan.listeners() else { return Err(Bad("one listener".into())) };
     let accept = &listener.accept;
     assert_eq!((accept.name.as_str(), accept.address.to_string().as_str()), ("edge", "0.0.0.0:0"));
+    assert_eq!(
+        (accept.protocol, accept.thrift_protocol),
+        (accept::Protocol::Buffered, Some(Protocol::Compact))
+    );
+    assert_eq!(accept.oneway_methods, ["note", "Audit:record"]);
     assert_eq!((accept.max_connections, accept.max_in_flight), (2, 3));
     assert_eq!((accept.max_frame, accept.max_queued), (4096, 8192));
     assert_eq!((accept.stall, accept.idle), (Duration::from_millis(6), Some(Duration::from_millis(7))));

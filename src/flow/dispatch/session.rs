@@ -53,6 +53,7 @@ impl Session {
                     max_frame: params.max_frame,
                     declared_fails: params.declared_fails,
                     session,
+                    upgrade: None,
                 };
                 Self::Mux(mux::Client::new(params, events))
             }

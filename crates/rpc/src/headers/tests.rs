@@ -183,6 +183,9 @@ fn application_headers_are_bounded() {
     let long = "x".repeat(20_000);
     let contexts = reply_from_info(&info(&[("a", &long), ("b", &long), ("c", "1")]));
     assert_eq!(reply_to_info(&contexts), info(&[("a", &long)]), "those behind the limit are left out");
+    let many: Vec<_> = (0..theader::MAX_INFO + 9).map(|n| (n.to_string(), "1")).collect();
+    let many = info(&many.iter().map(|(key, value)| (key.as_str(), *value)).collect::<Vec<_>>());
+    assert_eq!(reply_to_info(&reply_from_info(&many)), many[..theader::MAX_INFO]);
     let huge = "x".repeat(70_000);
     assert!(reply_from_info(&info(&[("a", &huge)])).is_empty());
     let (_, _, ctx) = from_info(&info(&[("client-id", &huge)]), Instant::now()).unwrap();

@@ -7,7 +7,7 @@ mod server;
 mod transport;
 
 pub use client::{Client, ClientParams};
-pub use server::{MAX_ONEWAYS, ServerParams, serve};
+pub use server::{Caller, Framing, MAX_AT_ONCE, MAX_ONEWAYS, ServerParams, serve};
 pub use transport::Transport;
 
 /// Bytes asked for by one read: most calls and replies are far smaller.
