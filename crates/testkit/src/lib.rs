@@ -7,6 +7,7 @@
 pub mod apache;
 pub mod backend;
 pub mod caller;
+pub mod certs;
 pub mod collector;
 pub mod finagle;
 pub mod gateway;
@@ -20,6 +21,7 @@ pub mod proc;
 pub mod raw;
 pub mod thrift;
 pub mod ttwitter;
+pub mod tunnel;
 pub mod until;
 pub mod zipkin;
 
@@ -27,4 +29,5 @@ pub use backend::Backend;
 pub use caller::Caller;
 pub use gateway::Gateway;
 pub use proc::Proc;
+pub use tunnel::Tunnel;
 pub use until::until;
