@@ -12,8 +12,13 @@ use muxgate_wire::mux::limits::MAX_FRAME;
 use muxgate_wire::mux::message::{Rdispatch, Status, Tdispatch};
 use muxgate_wire::mux::outbox::{EncodeError, Outbox};
 use muxgate_wire::pairs::Pairs;
+use muxgate_wire::thrift::skip::skip_struct;
+use muxgate_wire::thrift::translate;
 use muxgate_wire::thrift::ttwitter::{RequestHeader, ResponseHeader};
-use muxgate_wire::thrift::{Kind, Protocol, classify, peek, write_head};
+use muxgate_wire::thrift::{
+    Cursor, Entries, Items, Kind, MAX_MESSAGE, Protocol, Type, Write, binary, classify, compact, peek,
+    write_head,
+};
 use std::hint::black_box;
 use tokio::time::Instant;
 
@@ -29,6 +34,7 @@ fn main() {
     contexts(&mut criterion);
     thrift(&mut criterion);
     ttwitter(&mut criterion);
+    translate(&mut criterion);
     criterion.final_summary();
 }
 
@@ -234,4 +240,72 @@ fn ttwitter(criterion: &mut Criterion) {
     group.bench_function("skip_response", |bencher| {
         bencher.iter(|| ResponseHeader::skip(Protocol::Binary, black_box(&[0, 0x80, 1])));
     });
+}
+
+/// One user: a name, numbers, flags, a few tags. About 64 bytes.
+fn write_user(out: &mut impl Write, id: i64) {
+    out.field(0, 1, Type::I64);
+    out.i64(id);
+    out.field(1, 2, Type::String);
+    out.string(b"somebody@example.com");
+    out.bool_field(2, 3, true);
+    out.field(3, 4, Type::I32);
+    out.i32(-70_000);
+    out.field(4, 5, Type::Double);
+    out.double(0x3ff8_0000_0000_0000);
+    out.field(5, 6, Type::List);
+    out.items(Items { ty: Type::I16, count: 3 });
+    for tag in [1, 300, -5] {
+        out.i16(tag);
+    }
+    out.stop();
+}
+
+/// A call with one user; or with a map of many, about 16 KiB.
+fn write_users(out: &mut impl Write, many: Option<u32>) {
+    match many {
+        None => write_user(out, 1 << 40),
+        Some(count) => {
+            out.field(0, 1, Type::Map);
+            out.entries(Entries { key: Type::I32, value: Type::Struct, count });
+            for id in 0..count {
+                out.i32(id as i32);
+                write_user(out, i64::from(id) << 20);
+            }
+            out.stop();
+        }
+    }
+}
+
+/// What a message costs that has to be in the other protocol, beside what only walking over it costs.
+fn translate(criterion: &mut Criterion) {
+    let mut group = criterion.benchmark_group("wire/translate");
+    for (size, many) in [("64", None), ("16k", Some(220))] {
+        for (name, from, to) in [
+            ("binary", Protocol::Binary, Protocol::Compact),
+            ("compact", Protocol::Compact, Protocol::Binary),
+        ] {
+            let mut call = BytesMut::new();
+            write_head(from, Kind::Call, b"echo", 7, &mut call);
+            match from {
+                Protocol::Binary => write_users(&mut binary::Writer(&mut call), many),
+                Protocol::Compact => write_users(&mut compact::Writer(&mut call), many),
+            }
+            let head = peek(&call).expect("a head");
+            group.throughput(Throughput::Bytes(call.len() as u64));
+            group.bench_function(format!("skip_{name}_{size}"), |bencher| {
+                bencher.iter(|| {
+                    let mut cursor = Cursor::whole(black_box(&call));
+                    cursor.seek(head.body_at);
+                    skip_struct(from, &mut cursor).expect("a struct");
+                    cursor.at()
+                });
+            });
+            group.bench_function(format!("from_{name}_{size}"), |bencher| {
+                bencher.iter(|| {
+                    translate::message(black_box(&call), &head, to.into(), MAX_MESSAGE).expect("a message")
+                });
+            });
+        }
+    }
 }

@@ -65,6 +65,7 @@ impl Multiplexed {
             max_frame: MAX_FRAME,
             declared_fails: false,
             session: ClientConfig::default(),
+            upgrade: None,
         };
         Self(mux::Client::new(params, Arc::new(Uncounted)))
     }

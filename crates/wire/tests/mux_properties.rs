@@ -6,6 +6,7 @@ use muxgate_wire::mux::client::{ClientConfig, ClientSession, DispatchHead, Event
 use muxgate_wire::mux::context::{Deadline, TraceContext};
 use muxgate_wire::mux::frame::{self, Frame, Tag, next_frame};
 use muxgate_wire::mux::handshake::Offer;
+use muxgate_wire::mux::lz4::{self, Encoder, Next, next_block};
 use muxgate_wire::mux::message::{
     Init, Message, Rdispatch, Rreq, Status, Tdiscarded, Tdispatch, Tlease, Treq,
 };
@@ -468,5 +469,62 @@ proptest! {
         steps in prop::collection::vec(step(), 0..150),
     ) {
         converse(client_window, server_window, handshake, steps);
+    }
+}
+
+/// Blocks out of a stream that comes in chunks of `chunk` bytes.
+fn decompress(stream: &[u8], chunk: usize) -> Result<BytesMut, lz4::Lz4Error> {
+    let (mut input, mut out) = (BytesMut::new(), BytesMut::new());
+    for part in stream.chunks(chunk) {
+        input.extend_from_slice(part);
+        loop {
+            match next_block(&mut input, &mut out, lz4::MAX_BLOCK)? {
+                Next::Block => {}
+                Next::End => return Ok(out),
+                Next::Missing(count) => {
+                    assert!(count > 0);
+                    break;
+                }
+            }
+        }
+    }
+    Ok(out)
+}
+
+proptest! {
+    #[test]
+    fn what_is_compressed_comes_back(
+        writes in prop::collection::vec((any::<u8>(), 1..40_000usize, blob(300)), 0..6),
+        chunk in 1..5000usize,
+    ) {
+        let (mut encoder, mut stream, mut all) = (Encoder::default(), BytesMut::new(), Vec::new());
+        for (byte, count, noise) in writes {
+            let write = [&vec![byte; count][..], &noise[..]].concat();
+            encoder.encode(&write, &mut stream);
+            all.extend_from_slice(&write);
+        }
+        prop_assert_eq!(&decompress(&stream, chunk).unwrap()[..], &all[..]);
+        lz4::put_end(&mut stream);
+        stream.extend_from_slice(b"junk");
+        prop_assert_eq!(&decompress(&stream, chunk).unwrap()[..], &all[..]);
+    }
+
+    #[test]
+    fn no_stream_makes_the_decompressor_panic_or_grow(
+        text in prop::collection::vec(0..4u8, 100..2000),
+        flips in prop::collection::vec((any::<Index>(), any::<u8>()), 1..5),
+        junk in blob(200),
+    ) {
+        let mut stream = BytesMut::new();
+        Encoder::default().encode(&text, &mut stream);
+        for (at, byte) in flips {
+            let at = at.index(stream.len());
+            stream[at] = byte;
+        }
+        stream.extend_from_slice(&junk);
+        if let Ok(out) = decompress(&stream, 100) {
+            prop_assert!(out.is_empty() || out[..] == text[..]);
+        }
+        let _ = decompress(&junk, 7);
     }
 }

@@ -9,10 +9,14 @@ mod dispatching;
 mod params;
 mod server;
 mod serving;
+mod stream;
+#[cfg(test)]
+mod tests;
 
 pub use client::{Client, ClientParams};
 pub use params::ServerParams;
 pub use server::serve;
+pub use stream::{BoxIo, Secured, Securing, Upgrade};
 
 use std::future::Future;
 use std::pin::pin;
@@ -28,7 +32,7 @@ pub(crate) const READS_A_TURN: u32 = 2;
 
 /// Gives others their turn: those that can run, and those whose sockets have become ready meanwhile. The task that asked
 /// is woken after them.
-fn give_way(cx: &mut Context<'_>) {
+pub(crate) fn give_way(cx: &mut Context<'_>) {
     // Polled once, it leaves the waker with the runtime; there is no need to poll it again.
     let _ = pin!(tokio::task::yield_now()).poll(cx);
 }

@@ -1,6 +1,9 @@
 //! What can be set on a caller's Mux connection.
 
+use super::stream::Upgrade;
+use crate::Rules;
 use muxgate_wire::mux::server::ServerConfig;
+use std::sync::Arc;
 use std::time::Duration;
 
 /// Settings of a caller's connection.
@@ -14,6 +17,10 @@ pub struct ServerParams {
     pub stall: Duration,
     /// A connection with nothing in flight for so long is drained.
     pub idle: Option<Duration>,
+    /// Rules for the calls.
+    pub rules: Rules,
     /// Settings of the session: handshake, limits.
     pub session: ServerConfig,
+    /// Begins TLS when the handshake says so. To be there if the session's offer says that TLS may begin.
+    pub upgrade: Option<Arc<dyn Upgrade>>,
 }

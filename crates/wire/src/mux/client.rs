@@ -3,13 +3,13 @@
 //! ```text
 //!                 new, start
 //!                     |
-//!                     v          probe echoed         Rinit, no TLS
-//!                 PROBING ----------------> OFFERING -----------------+
-//!                  |   |                     |    |  Rinit, TLS       |
-//!   any other      |   |                     |    +--------> SECURING |
-//!   answer         |   |     Rerr, bad Rinit,|                  |     |
-//!   (no handshake) |   |     anything else   |         secured  |     |
-//!                  |   | timeout             v                  v     v
+//!                     v          probe echoed         Rinit, nothing to switch
+//!                 PROBING ----------------> OFFERING ------------------+
+//!                  |   |                     |   |  Rinit, TLS or lz4   |
+//!   any other      |   |                     |   +--------> SWITCHING   |
+//!   answer         |   |     Rerr, bad Rinit,|                  |       |
+//!   (no handshake) |   |     anything else   |         switched |       |
+//!                  |   | timeout             v                  v       v
 //!                  |   +----------------> CLOSED <---------- RUNNING (open; busy when the lease is out)
 //!                  |                      ^   ^   dead          ^  |
 //!                  |                      |   |                 |  | Tdrain (answered by Rdrain),
@@ -38,7 +38,7 @@ pub use dispatch::{DispatchHead, Refused};
 use super::fragment::Reassembly;
 use super::frame::{Tag, kind};
 use super::handshake::{Agreed, Offer};
-use super::limits;
+use super::limits::{self, Limits};
 use super::message::Rdispatch;
 use super::outbox::{Outbox, Ticket};
 use super::session::{Call, SessionError};
@@ -48,7 +48,7 @@ use dispatch::Held;
 use std::collections::VecDeque;
 use std::time::Duration;
 
-/// Settings of a client session. All times are durations; limits are in [`limits`].
+/// Settings of a client session. All times are durations.
 #[derive(Clone, Debug)]
 pub struct ClientConfig {
     /// Whether to begin with the handshake; a session without has no window and no TLS upgrade.
@@ -69,6 +69,8 @@ pub struct ClientConfig {
     pub max_held: usize,
     /// Bytes waiting to be written beyond which nothing new is taken.
     pub max_queued_bytes: usize,
+    /// Bounds of what the server sends.
+    pub limits: Limits,
 }
 
 impl Default for ClientConfig {
@@ -83,6 +85,7 @@ impl Default for ClientConfig {
             tag_rest: 0,
             max_held: limits::MAX_HELD,
             max_queued_bytes: limits::MAX_QUEUED_BYTES,
+            limits: Limits::DEFAULT,
         }
     }
 }
@@ -116,7 +119,8 @@ pub enum Why {
 /// What a frame meant for the caller.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Event<T> {
-    /// The handshake is over. With TLS agreed upon, write the outbox, switch, then call [`ClientSession::secured`].
+    /// The handshake is over. When [`Agreed::switches`], switch, then call [`ClientSession::switched`]: bytes that came
+    /// after this frame belong to the new stream already.
     Established(Agreed),
     /// A dispatch is answered (an Rreq shows as an Rdispatch without contexts).
     Replied {
@@ -181,7 +185,7 @@ enum Slot<T> {
 enum Phase {
     Probing,
     Offering,
-    Securing,
+    Switching,
     Running,
     Draining,
     Closed,
@@ -234,6 +238,7 @@ impl<T> ClientSession<T> {
                 config.max_in_flight.saturating_add(limits::MAX_LOST_TAGS + config.tag_rest),
                 config.tag_rest,
             ),
+            partials: Reassembly::new(config.limits),
             config,
             phase,
             outbox,
@@ -243,7 +248,6 @@ impl<T> ClientSession<T> {
             lost: 0,
             held: VecDeque::new(),
             held_bytes: 0,
-            partials: Reassembly::default(),
             started: None,
             lease_end: None,
             ping: Ping::Due(None),
@@ -258,7 +262,9 @@ impl<T> ClientSession<T> {
             Phase::Closed => return SessionStatus::Closed,
             Phase::Draining if self.in_flight == 0 => return SessionStatus::Closed,
             Phase::Draining => Why::Draining,
-            Phase::Probing | Phase::Offering | Phase::Securing if self.held.len() >= self.config.max_held => {
+            Phase::Probing | Phase::Offering | Phase::Switching
+                if self.held.len() >= self.config.max_held =>
+            {
                 Why::Handshake
             }
             _ if self.in_flight >= self.config.max_in_flight => Why::InFlight,
@@ -301,7 +307,7 @@ impl<T> ClientSession<T> {
 
     /// Whether the handshake is over.
     pub fn is_established(&self) -> bool {
-        !matches!(self.phase, Phase::Probing | Phase::Offering | Phase::Securing)
+        !matches!(self.phase, Phase::Probing | Phase::Offering | Phase::Switching)
     }
 
     fn queued_bytes(&self) -> usize {

@@ -4,7 +4,7 @@
 //! tag (a ping on that tag does not), and a stream that stops growing ends the session.
 
 use super::frame::Tag;
-use super::limits;
+use super::limits::Limits;
 use super::session::SessionError;
 use bytes::{Bytes, BytesMut};
 use std::collections::BTreeMap;
@@ -29,18 +29,24 @@ struct Partial {
 /// The partial messages of one session.
 #[derive(Debug, Default)]
 pub struct Reassembly {
+    limits: Limits,
     partials: BTreeMap<Tag, Partial>,
     bytes: usize,
 }
 
 impl Reassembly {
+    /// None yet; of the limits those of messages and partial messages count.
+    pub fn new(limits: Limits) -> Self {
+        Self { limits, partials: BTreeMap::new(), bytes: 0 }
+    }
+
     /// Takes a piece that is not the last one. A message that outgrows the limits loses its bytes, not its place: its
     /// last piece will tell.
     ///
     /// # Errors
-    /// [`SessionError::TooManyPartials`] for yet another stream when there are [`limits::MAX_PARTIALS`].
+    /// [`SessionError::TooManyPartials`] for yet another stream when there are [`Limits::partials`].
     pub fn push(&mut self, tag: Tag, piece: &[u8], now: Duration) -> Result<(), SessionError> {
-        if self.partials.len() >= limits::MAX_PARTIALS && !self.partials.contains_key(&tag) {
+        if self.partials.len() >= self.limits.partials && !self.partials.contains_key(&tag) {
             return Err(SessionError::TooManyPartials);
         }
         let partial = self.partials.entry(tag).or_insert_with(|| Partial {
@@ -55,8 +61,8 @@ impl Reassembly {
         if partial.too_large {
             return Ok(());
         }
-        let fits = partial.bytes.len() + piece.len() <= limits::MAX_MESSAGE
-            && self.bytes + piece.len() <= limits::MAX_PARTIAL_BYTES;
+        let fits = partial.bytes.len() + piece.len() <= self.limits.message_bytes
+            && self.bytes + piece.len() <= self.limits.partial_bytes;
         if fits {
             // Copied, so that a small piece does not hold on to a large read buffer.
             partial.bytes.extend_from_slice(piece);
@@ -78,7 +84,7 @@ impl Reassembly {
     fn join(&mut self, tag: Tag, last: Bytes) -> Assembled {
         let Some(mut partial) = self.partials.remove(&tag) else { return Assembled::Whole(last) };
         self.bytes -= partial.bytes.len();
-        if partial.too_large || partial.bytes.len() + last.len() > limits::MAX_MESSAGE {
+        if partial.too_large || partial.bytes.len() + last.len() > self.limits.message_bytes {
             return Assembled::TooLarge;
         }
         partial.bytes.extend_from_slice(&last);
@@ -109,12 +115,13 @@ impl Reassembly {
 
     /// When the first stream counts as abandoned, if there is any.
     pub fn idle_at(&self) -> Option<Duration> {
-        self.partials.values().map(|partial| partial.touched.saturating_add(limits::PARTIAL_IDLE)).min()
+        self.partials.values().map(|partial| partial.touched.saturating_add(self.limits.partial_idle)).min()
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::limits;
     use super::*;
 
     const T: Duration = Duration::ZERO;

@@ -1,4 +1,8 @@
-//! The handshake: probe, Tinit, Rinit (mux spec, section 7). We never offer nor accept compression.
+//! The handshake: probe, Tinit, Rinit (mux spec, section 7).
+
+mod compression;
+
+pub use compression::{Compressed, Compression, CompressionLevel};
 
 use super::frame::{Frame, Tag, kind};
 use super::limits;
@@ -15,6 +19,8 @@ pub const UNLIMITED: u32 = i32::MAX as u32;
 
 const FRAMER: &[u8] = b"mux-framer";
 const TLS: &[u8] = b"tls";
+const OFFER_COMPRESSION: &[u8] = b"accept-compress";
+const COMPRESSION: &[u8] = b"compress";
 
 /// Whether this is the probe, or the answer to it.
 pub fn is_probe(frame: &Frame) -> bool {
@@ -67,11 +73,13 @@ pub struct Offer {
     pub window: u32,
     /// How much it wants TLS.
     pub tls: TlsLevel,
+    /// How much it wants compression.
+    pub compression: Compression,
 }
 
 impl Default for Offer {
     fn default() -> Self {
-        Self { window: limits::WINDOW, tls: TlsLevel::Off }
+        Self { window: limits::WINDOW, tls: TlsLevel::Off, compression: Compression::default() }
     }
 }
 
@@ -84,11 +92,23 @@ pub struct Agreed {
     pub window: u32,
     /// Whether TLS begins now, right behind the last byte of the Rinit.
     pub tls: bool,
+    /// What is compressed from there on, inside TLS.
+    pub compressed: Compressed,
 }
 
 impl Agreed {
     /// A session without handshake.
-    pub const NOTHING: Agreed = Agreed { handshake: false, window: UNLIMITED, tls: false };
+    pub const NOTHING: Agreed = Agreed {
+        handshake: false,
+        window: UNLIMITED,
+        tls: false,
+        compressed: Compressed { requests: false, responses: false },
+    };
+
+    /// Whether the byte stream is another one from right behind the Rinit.
+    pub fn switches(self) -> bool {
+        self.tls || self.compressed.any()
+    }
 }
 
 /// Why the two sides cannot agree.
@@ -98,6 +118,8 @@ pub enum HandshakeError {
     Version(u16),
     /// One side requires TLS, the other does not want it.
     Tls,
+    /// The server chose a compression that was not offered: its `compress` header.
+    Compression(String),
     /// A window that is not a positive number of four bytes.
     Window,
     /// The peer answered the Tinit with this error.
@@ -111,6 +133,7 @@ impl fmt::Display for HandshakeError {
         match self {
             Self::Version(version) => write!(f, "Unsupported Mux version: {}", *version as i16),
             Self::Tls => f.write_str("the two sides cannot agree whether to use TLS"),
+            Self::Compression(answer) => write!(f, "compress: `{answer}` was not offered"),
             Self::Window => f.write_str("mux-framer is not a positive 32-bit number"),
             Self::Refused(text) => write!(f, "refused: {text}"),
             Self::Unexpected(kind) => write!(f, "answered by a message of type {kind}"),
@@ -121,20 +144,50 @@ impl fmt::Display for HandshakeError {
 impl std::error::Error for HandshakeError {}
 
 impl Offer {
-    /// The body of the Tinit or Rinit that says this.
-    pub fn to_init(self) -> Init {
-        let headers = vec![
+    /// The body of the Tinit that says this.
+    pub fn to_tinit(self) -> Init {
+        self.init(OFFER_COMPRESSION, self.compression.to_offer())
+    }
+
+    /// The body of the Rinit that says this in answer to a client's Tinit.
+    pub fn to_rinit(self, tinit: &Init) -> Init {
+        self.init(COMPRESSION, self.choose(tinit).to_answer())
+    }
+
+    fn init(self, key: &'static [u8], compression: Option<Bytes>) -> Init {
+        let mut headers = vec![
             (Bytes::from_static(FRAMER), Bytes::copy_from_slice(&self.window.min(UNLIMITED).to_be_bytes())),
             (Bytes::from_static(TLS), Bytes::from_static(self.tls.text())),
         ];
+        headers.extend(compression.map(|value| (Bytes::from_static(key), value)));
         Init { version: VERSION, headers }
     }
 
-    /// What this offer and the peer's Tinit or Rinit come to.
+    fn choose(self, tinit: &Init) -> Compressed {
+        tinit.header(OFFER_COMPRESSION).map_or(Compressed::default(), |offer| self.compression.choose(offer))
+    }
+
+    /// What this offer of ours, the server, and the client's Tinit come to.
     ///
     /// # Errors
     /// [`HandshakeError`], by which the session ends.
-    pub fn agree(self, peer: &Init) -> Result<Agreed, HandshakeError> {
+    pub fn agree_with_client(self, tinit: &Init) -> Result<Agreed, HandshakeError> {
+        self.agree(tinit, self.choose(tinit))
+    }
+
+    /// What this offer of ours, the client, and the server's Rinit come to.
+    ///
+    /// # Errors
+    /// [`HandshakeError`], by which the session ends.
+    pub fn agree_with_server(self, rinit: &Init) -> Result<Agreed, HandshakeError> {
+        let agreed = self.agree(rinit, Compressed::default())?;
+        match rinit.header(COMPRESSION) {
+            Some(answer) => Ok(Agreed { compressed: self.compression.accept(answer)?, ..agreed }),
+            None => Ok(agreed),
+        }
+    }
+
+    fn agree(self, peer: &Init, compressed: Compressed) -> Result<Agreed, HandshakeError> {
         if peer.version != VERSION {
             return Err(HandshakeError::Version(peer.version));
         }
@@ -149,7 +202,7 @@ impl Offer {
                 .filter(|window| (1..=UNLIMITED).contains(window))
                 .ok_or(HandshakeError::Window)?,
         };
-        Ok(Agreed { handshake: true, window, tls })
+        Ok(Agreed { handshake: true, window, tls, compressed })
     }
 }
 
@@ -178,7 +231,7 @@ mod tests {
     fn windows() {
         let agree = |value: &'static [u8]| {
             let headers = vec![(Bytes::from_static(FRAMER), Bytes::from_static(value))];
-            Offer::default().agree(&Init { version: 1, headers }).map(|agreed| agreed.window)
+            Offer::default().agree_with_client(&Init { version: 1, headers }).map(|agreed| agreed.window)
         };
         assert_eq!(agree(b"\0\0\0\x10"), Ok(16));
         assert_eq!(agree(b"\0\0\0\x10\xff"), Ok(16));
@@ -186,8 +239,13 @@ mod tests {
             assert_eq!(agree(bad), Err(HandshakeError::Window));
         }
         let none = Init { version: 1, headers: vec![] };
-        assert_eq!(Offer::default().agree(&none).map(|agreed| agreed.window), Ok(UNLIMITED));
-        let offer = Offer { window: 7, tls: TlsLevel::Desired };
-        assert_eq!(offer.agree(&offer.to_init()), Ok(Agreed { handshake: true, window: 7, tls: true }));
+        assert_eq!(Offer::default().agree_with_server(&none).map(|agreed| agreed.window), Ok(UNLIMITED));
+        let compression = Compression::both(CompressionLevel::Desired);
+        let offer = Offer { window: 7, tls: TlsLevel::Desired, compression };
+        let compressed = Compressed { requests: true, responses: true };
+        let agreed = Agreed { handshake: true, window: 7, tls: true, compressed };
+        assert_eq!(offer.agree_with_client(&offer.to_tinit()), Ok(agreed));
+        assert_eq!(offer.agree_with_server(&offer.to_rinit(&offer.to_tinit())), Ok(agreed));
+        assert!(agreed.switches() && !Agreed::NOTHING.switches());
     }
 }

@@ -45,6 +45,61 @@ pub const PING_INTERVAL: Duration = Duration::from_secs(5);
 /// A ping that is not answered for this long ends the session, as with Finagle clients.
 pub const PING_TIMEOUT: Duration = Duration::from_secs(4);
 
+/// The bounds of one session that depend on where it stands, to be set; the constants above are their defaults. What is
+/// announced (the window) and what is counted for both sides (calls in flight, bytes queued) stand beside it in the
+/// session's settings.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// Contexts of one message.
+    pub contexts: usize,
+    /// Bytes of all contexts of one message together, lengths included.
+    pub context_bytes: usize,
+    /// Entries of one dtab.
+    pub dtab_entries: usize,
+    /// Bytes of a destination.
+    pub destination_bytes: usize,
+    /// Largest message body, in pieces or not, in bytes.
+    pub message_bytes: usize,
+    /// Partial messages of one session.
+    pub partials: usize,
+    /// Bytes of all partial messages of one session together.
+    pub partial_bytes: usize,
+    /// A partial message that does not grow for this long ends the session.
+    pub partial_idle: Duration,
+    /// Headers of a Tinit or Rinit.
+    pub init_headers: usize,
+    /// Bytes of all headers of a Tinit or Rinit together.
+    pub init_bytes: usize,
+}
+
+impl Limits {
+    /// The defaults.
+    pub const DEFAULT: Self = Self {
+        contexts: MAX_CONTEXTS,
+        context_bytes: MAX_CONTEXT_BYTES,
+        dtab_entries: MAX_DTAB,
+        destination_bytes: MAX_DST,
+        message_bytes: MAX_MESSAGE,
+        partials: MAX_PARTIALS,
+        partial_bytes: MAX_PARTIAL_BYTES,
+        partial_idle: PARTIAL_IDLE,
+        init_headers: MAX_INIT_HEADERS,
+        init_bytes: MAX_INIT_BYTES,
+    };
+
+    /// The same limits, for messages of at most `bytes`: one such message in pieces always finds room.
+    #[must_use]
+    pub fn with_message_bytes(self, bytes: usize) -> Self {
+        Self { message_bytes: bytes, partial_bytes: self.partial_bytes.max(bytes), ..self }
+    }
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self::DEFAULT
+    }
+}
+
 /// The front of `text` that may be written, cut where a UTF-8 character starts.
 pub fn cut_text(text: &[u8]) -> usize {
     if text.len() <= MAX_TEXT {

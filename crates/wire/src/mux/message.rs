@@ -12,7 +12,7 @@ pub use reader::MessageError;
 pub use request::{Rdispatch, Rreq, Status, Tdispatch, Treq};
 
 use super::frame::kind;
-use super::limits;
+use super::limits::{self, Limits};
 use bytes::{BufMut, Bytes, BytesMut};
 use reader::Reader;
 pub(super) use request::encode_destination;
@@ -100,16 +100,24 @@ pub enum Message {
 }
 
 impl Message {
-    /// Reads the body of a whole message of this type.
+    /// Reads the body of a whole message of this type, within the default limits.
     ///
     /// # Errors
     /// [`MessageError::Type`] for a type that does not exist, else what is wrong with the body and at which byte of it.
     pub fn decode(kind: i8, body: Bytes) -> Result<Self, MessageError> {
+        Self::decode_within(kind, body, &Limits::DEFAULT)
+    }
+
+    /// Reads the body of a whole message of this type.
+    ///
+    /// # Errors
+    /// [`MessageError::Type`] for a type that does not exist, else what is wrong with the body and at which byte of it.
+    pub fn decode_within(kind: i8, body: Bytes, limits: &Limits) -> Result<Self, MessageError> {
         Ok(match kind {
             kind::TREQ => Self::Treq(Treq::decode(body)?),
             kind::RREQ => Self::Rreq(Rreq::decode(body)?),
-            kind::TDISPATCH => Self::Tdispatch(Tdispatch::decode(body)?),
-            kind::RDISPATCH => Self::Rdispatch(Rdispatch::decode(body)?),
+            kind::TDISPATCH => Self::Tdispatch(Tdispatch::decode_within(body, limits)?),
+            kind::RDISPATCH => Self::Rdispatch(Rdispatch::decode_within(body, limits)?),
             kind::TDRAIN => Self::Tdrain,
             kind::RDRAIN => Self::Rdrain,
             kind::TPING => Self::Tping,
@@ -117,8 +125,8 @@ impl Message {
             kind::TDISCARDED | kind::TDISCARDED_OLD => Self::Tdiscarded(Tdiscarded::decode(body)?),
             kind::RDISCARDED => Self::Rdiscarded,
             kind::TLEASE => Self::Tlease(Tlease::decode(body)?),
-            kind::TINIT => Self::Tinit(Init::decode(body)?),
-            kind::RINIT => Self::Rinit(Init::decode(body)?),
+            kind::TINIT => Self::Tinit(Init::decode_within(body, limits)?),
+            kind::RINIT => Self::Rinit(Init::decode_within(body, limits)?),
             kind::RERR | kind::RERR_OLD => Self::Rerr(body),
             other => return Err(MessageError::Type(other)),
         })

@@ -10,6 +10,7 @@ pub mod fragment;
 pub mod frame;
 pub mod handshake;
 pub mod limits;
+pub mod lz4;
 pub mod message;
 pub mod outbox;
 pub mod server;

@@ -1,26 +1,27 @@
 //! The session towards a client: dispatches come in, replies go out.
 //!
 //! ```text
-//!              new
-//!               |
-//!               v   probe (echoed)          Tinit (Rinit)
-//!             FRESH --------------> PROBED ---------------+
-//!               |                   |    |                |
-//!               | any other message |    | bad Tinit      |
-//!               | (no handshake; it |    | (Rinit, Rerr)  |
-//!               | is handled)       |    v                v
-//!               +-------------------+-> CLOSED <------- OPEN
-//!               |   timeout              ^ ^ ^   dead   | drain (Tdrain)
-//!               +------------------------+ | |          v
-//!                (to OPEN, or CLOSED)      | +------- DRAINING (still served; or, when refusing, nacked)
-//!                                          |   dead     | Rdrain tag 1
-//!                                          |            v
-//!                                          +-------- DRAINED (nacked; the caller closes once `is_drained`)
-//!                                              dead
+//!   new
+//!    |
+//!    v
+//!  FRESH --- probe (echoed) ---> PROBED --- Tinit (Rinit), TLS or lz4 ---> SWITCHING
+//!    |                            |  |                                        |
+//!    |                            |  +-- Tinit (Rinit), nothing to switch     | switched
+//!    | any other message          |      |                                   |
+//!    | (no handshake; handled)    |      |                                   |
+//!    +----------------------------+------+---> OPEN <------------------------+
+//!                                              | drain (Tlease 0, Tdrain)
+//!                                              v
+//!                                           DRAINING (still served; or, when refusing, nacked)
+//!                                              | Rdrain tag 1
+//!                                              v
+//!                                           DRAINED (nacked; the caller closes once `is_drained`)
 //! ```
 //!
-//! A drain that is asked for while FRESH or PROBED begins with the session. "Dead" is any [`SessionError`]: the caller
-//! stops the calls it gets back from [`ServerSession::take_all`], writes the outbox and closes the socket.
+//! From everywhere to CLOSED: "dead" is any [`SessionError`]: the caller stops the calls it gets back from
+//! [`ServerSession::take_all`], writes the outbox and closes the socket. In the upper row that is also a timeout, a bad
+//! Tinit (answered by Rinit and Rerr), and any message while SWITCHING. A drain that is asked for in the upper row begins
+//! with the session.
 //!
 //! A call's life: receive gives [`ServerEvent::Dispatch`]; `accept` says how to stop it; `reply` answers it; or
 //! [`ServerEvent::Discarded`] says that nobody waits any more, and a later reply is dropped.
@@ -34,7 +35,7 @@ mod tests;
 use super::fragment::Reassembly;
 use super::frame::{Tag, kind};
 use super::handshake::{Agreed, Offer};
-use super::limits;
+use super::limits::{self, Limits};
 use super::message::{MessageError, Tdispatch, Tlease, Treq};
 use super::outbox::Outbox;
 use super::session::{Call, SessionError};
@@ -55,6 +56,8 @@ pub struct ServerConfig {
     pub max_queued_bytes: usize,
     /// Whether to nack dispatches that come when the lease given to the client is out.
     pub nack_expired_lease: bool,
+    /// Bounds of what the client sends.
+    pub limits: Limits,
 }
 
 impl Default for ServerConfig {
@@ -65,6 +68,7 @@ impl Default for ServerConfig {
             max_in_flight: limits::MAX_IN_FLIGHT,
             max_queued_bytes: limits::MAX_QUEUED_BYTES,
             nack_expired_lease: false,
+            limits: Limits::DEFAULT,
         }
     }
 }
@@ -83,7 +87,8 @@ pub enum Request {
 pub enum ServerEvent<U> {
     /// Nothing.
     Nothing,
-    /// The handshake is over. With TLS agreed upon, write the outbox, then switch.
+    /// The handshake is over. When [`Agreed::switches`], write the outbox (the Rinit), switch, then call
+    /// [`ServerSession::switched`]: bytes that came after this frame belong to the new stream already.
     Established(Agreed),
     /// A request to serve. Its tag is taken from now on; [`ServerSession::accept`] may follow.
     Dispatch {
@@ -144,6 +149,7 @@ pub struct ServerCounts {
 enum Phase {
     Fresh,
     Probed,
+    Switching,
     Open,
     Draining,
     Drained,
@@ -180,13 +186,13 @@ impl<U> ServerSession<U> {
     /// A session on a new connection.
     pub fn new(config: ServerConfig) -> Self {
         Self {
+            partials: Reassembly::new(config.limits),
             config,
             phase: Phase::Fresh,
             drain: Drain::No,
             outbox: Outbox::default(),
             table: Table::new(),
             stamp: 0,
-            partials: Reassembly::default(),
             started: None,
             lease: None,
             lease_end: None,
@@ -246,7 +252,7 @@ impl<U> ServerSession<U> {
     /// said anything beyond the handshake has nothing to lose and does not hold up a drain.
     pub fn is_drained(&self) -> bool {
         let acknowledged = match self.phase {
-            Phase::Fresh | Phase::Probed => self.drain != Drain::No,
+            Phase::Fresh | Phase::Probed | Phase::Switching => self.drain != Drain::No,
             Phase::Drained | Phase::Closed => true,
             Phase::Open | Phase::Draining => false,
         };
@@ -283,7 +289,7 @@ impl<U> ServerSession<U> {
         }
         self.started.get_or_insert(now);
         if self.next_tick().is_some_and(|at| at <= now) {
-            let shaking = matches!(self.phase, Phase::Fresh | Phase::Probed);
+            let shaking = matches!(self.phase, Phase::Fresh | Phase::Probed | Phase::Switching);
             return Err(self.die(if shaking {
                 SessionError::HandshakeTimeout
             } else {
@@ -296,7 +302,7 @@ impl<U> ServerSession<U> {
     /// When [`Self::tick`] is to be called next; `None` = not before the next frame.
     pub fn next_tick(&self) -> Option<Duration> {
         match self.phase {
-            Phase::Fresh | Phase::Probed => {
+            Phase::Fresh | Phase::Probed | Phase::Switching => {
                 self.started.map(|at| at.saturating_add(self.config.handshake_timeout))
             }
             _ => self.partials.idle_at(),

@@ -114,6 +114,10 @@ impl<'a> Read<'a> for Reader<'a> {
 pub struct Writer<'a>(pub &'a mut BytesMut);
 
 impl Write for Writer<'_> {
+    fn out(&mut self) -> &mut BytesMut {
+        self.0
+    }
+
     fn field(&mut self, _last: i16, id: i16, ty: Type) {
         self.0.put_u8(ty.binary());
         self.0.put_i16(id);

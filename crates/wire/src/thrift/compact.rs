@@ -154,6 +154,10 @@ impl Writer<'_> {
 }
 
 impl Write for Writer<'_> {
+    fn out(&mut self) -> &mut BytesMut {
+        self.0
+    }
+
     fn field(&mut self, last: i16, id: i16, ty: Type) {
         self.field_code(last, id, ty.compact());
     }

@@ -62,6 +62,31 @@ pub enum Why {
     },
     /// Containers nested deeper than [`MAX_DEPTH`](super::MAX_DEPTH).
     TooDeep,
+    /// What is made of the message has more bytes than a limit allows.
+    OverLimit {
+        /// The most that is allowed.
+        most: usize,
+    },
+    /// Bytes behind the end.
+    Trailing {
+        /// How many.
+        left: usize,
+    },
+    /// A frame that should be a THeader begins with something else.
+    NotTHeader(u16),
+    /// A THeader frame's header section is longer than it can be.
+    HeaderTooLong {
+        /// The length found, in bytes.
+        len: usize,
+        /// The most that is possible.
+        most: usize,
+    },
+    /// A THeader frame's message is in a protocol other than binary and compact.
+    UnknownProtocol(u32),
+    /// A THeader frame's message went through a transform other than zlib.
+    UnknownTransform(u32),
+    /// A compressed message that is not one whole zlib stream.
+    BadZlib,
 }
 
 impl ThriftError {
@@ -94,6 +119,13 @@ impl fmt::Display for Why {
             Self::TooMany { count, most } => write!(f, "{count} elements (at most {most})"),
             Self::TooLong { len, most } => write!(f, "string of {len} bytes (at most {most})"),
             Self::TooDeep => write!(f, "nested deeper than {} levels", super::MAX_DEPTH),
+            Self::OverLimit { most } => write!(f, "more than {most} bytes"),
+            Self::Trailing { left } => write!(f, "{left} bytes behind the end"),
+            Self::NotTHeader(word) => write!(f, "a THeader frame cannot begin with 0x{word:04x}"),
+            Self::HeaderTooLong { len, most } => write!(f, "header section of {len} bytes (at most {most})"),
+            Self::UnknownProtocol(id) => write!(f, "unknown protocol {id}"),
+            Self::UnknownTransform(id) => write!(f, "unknown transform {id}"),
+            Self::BadZlib => write!(f, "not a whole zlib stream"),
         }
     }
 }

@@ -40,6 +40,14 @@ impl MessageHead {
     pub fn name_in<'a>(&self, message: &'a [u8]) -> &'a [u8] {
         message.get(self.name.clone()).unwrap_or_default()
     }
+
+    /// The two halves of a multiplexed name, `SERVICE:METHOD`, which is split at its first colon (spec section 17);
+    /// `None` for a name without one. Either half may be empty. The reply to such a call need not repeat the service.
+    pub fn service_in<'a>(&self, message: &'a [u8]) -> Option<(&'a [u8], &'a [u8])> {
+        let name = self.name_in(message);
+        let (service, method) = name.split_at_checked(name.iter().position(|byte| *byte == b':')?)?;
+        Some((service, method.get(1..)?))
+    }
 }
 
 /// Reads the header of a whole message (the content of a frame, a Mux body). Does not allocate or look at the body.

@@ -13,6 +13,8 @@ mod head;
 pub mod reply;
 pub mod seqid;
 pub mod skip;
+pub mod theader;
+pub mod translate;
 pub mod ttwitter;
 mod types;
 mod walk;

@@ -2,6 +2,7 @@
 
 use super::cursor::Cursor;
 use super::error::{ThriftError, Why};
+use bytes::BytesMut;
 use std::ops::Range;
 
 /// A type of a field or element. `void` is left out: it is never valid on the wire.
@@ -245,6 +246,9 @@ pub trait Read<'a> {
 
 /// What both protocols can write.
 pub trait Write {
+    /// All that was written.
+    fn out(&mut self) -> &mut BytesMut;
+
     /// A field header; a bool goes through [`Write::bool_field`]. `last` as in [`Read::field`].
     fn field(&mut self, last: i16, id: i16, ty: Type);
     /// A bool field, header and value.

@@ -2,6 +2,7 @@
 //! are not looked at here; each test says how many it looked at, so that none is skipped in silence.
 
 mod client;
+mod compress;
 mod data;
 mod decoder;
 mod golden;

@@ -8,5 +8,7 @@ mod golden;
 mod live;
 mod malformed;
 mod oracle;
+mod theader;
+mod translate;
 mod value;
 mod vectors;

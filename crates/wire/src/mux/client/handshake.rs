@@ -17,21 +17,22 @@ pub(super) enum Shaken<T> {
 }
 
 impl<T> ClientSession<T> {
-    /// To be called when TLS has begun after [`Event::Established`] said so; what was held back is written now.
-    pub fn secured(&mut self, now: Duration) {
-        if self.phase == Phase::Securing {
+    /// To be called when TLS or compression has begun after [`Event::Established`] said so; what was held back is written
+    /// now.
+    pub fn switched(&mut self, now: Duration) {
+        if self.phase == Phase::Switching {
             self.run(now);
         }
     }
 
     /// Handles a frame that came before the end of the handshake.
     pub(super) fn shake(&mut self, frame: &Frame, now: Duration) -> Result<Shaken<T>, SessionError> {
-        if self.phase == Phase::Securing {
+        if self.phase == Phase::Switching {
             return Err(self.die(SessionError::Unexpected(frame.kind)));
         }
         if is_probe(frame) && self.phase == Phase::Probing {
             let mut body = BytesMut::new();
-            self.config.offer.to_init().encode(&mut body);
+            self.config.offer.to_tinit().encode(&mut body);
             self.outbox.push_control(kind::TINIT, Tag::SESSION, &body);
             self.phase = Phase::Offering;
             return Ok(Shaken::Event(None));
@@ -40,17 +41,18 @@ impl<T> ClientSession<T> {
             return self.no_handshake(frame, now);
         }
         // Messages are decoded whole here: what does not decode fails the handshake.
-        let message = Message::decode(frame.kind, frame.body.clone()).map_err(|error| {
-            self.die(match error {
-                MessageError::Type(kind) => SessionError::UnknownType(kind),
-                error => SessionError::Malformed { kind: frame.kind, error },
-            })
-        })?;
+        let message =
+            Message::decode_within(frame.kind, frame.body.clone(), &self.config.limits).map_err(|error| {
+                self.die(match error {
+                    MessageError::Type(kind) => SessionError::UnknownType(kind),
+                    error => SessionError::Malformed { kind: frame.kind, error },
+                })
+            })?;
         if self.phase == Phase::Probing {
             return self.no_handshake(frame, now);
         }
         let failed = match message {
-            Message::Rinit(init) => match self.config.offer.agree(&init) {
+            Message::Rinit(init) => match self.config.offer.agree_with_server(&init) {
                 Ok(agreed) => return Ok(Shaken::Event(Some(self.established(agreed, now)))),
                 Err(error) => error,
             },
@@ -81,8 +83,8 @@ impl<T> ClientSession<T> {
     fn established(&mut self, agreed: Agreed, now: Duration) -> Event<T> {
         self.proven = !agreed.handshake;
         self.outbox.set_window(agreed.window);
-        if agreed.tls {
-            self.phase = Phase::Securing;
+        if agreed.switches() {
+            self.phase = Phase::Switching;
         } else {
             self.run(now);
         }

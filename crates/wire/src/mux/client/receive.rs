@@ -22,7 +22,7 @@ impl<T> ClientSession<T> {
         match self.phase {
             Phase::Running | Phase::Draining => self.handle(frame, now),
             Phase::Closed => Err(SessionError::Closed),
-            Phase::Probing | Phase::Offering | Phase::Securing => match self.shake(&frame, now)? {
+            Phase::Probing | Phase::Offering | Phase::Switching => match self.shake(&frame, now)? {
                 Shaken::Event(event) => Ok(event),
                 // What else it may mean (a drain, a lease) shows in the session's status.
                 Shaken::First(event) => self.handle(frame, now).map(|_| Some(event)),
@@ -48,7 +48,7 @@ impl<T> ClientSession<T> {
             return Ok(self.fail(frame.tag, CallFailure::TooLarge));
         };
         let decoded = if frame.kind == kind::RDISPATCH {
-            Rdispatch::decode(body)
+            Rdispatch::decode_within(body, &self.config.limits)
         } else {
             Rreq::decode(body).map(|Rreq { status, body }| Rdispatch { status, body, ..Rdispatch::default() })
         };

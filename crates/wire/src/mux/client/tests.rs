@@ -1,5 +1,5 @@
 use super::super::frame::{Frame, next_frame};
-use super::super::handshake::{HandshakeError, PROBE, TlsLevel};
+use super::super::handshake::{Compression, CompressionLevel, HandshakeError, PROBE, TlsLevel};
 use super::super::message::{Init, Message, Status, Tdiscarded, Tdispatch, Tlease};
 use super::super::outbox::EncodeError;
 use super::*;
@@ -22,7 +22,7 @@ fn piece(kind: i8, tag: u32, body: &[u8]) -> Frame {
 
 fn rinit(offer: Offer) -> Frame {
     let mut body = BytesMut::new();
-    offer.to_init().encode(&mut body);
+    offer.to_rinit(&Init::default()).encode(&mut body);
     frame(kind::RINIT, 1, &body)
 }
 
@@ -78,9 +78,9 @@ fn probing_to_offering_to_running() {
     assert_eq!(session.receive(frame(-128, 1, PROBE), T0), Ok(None));
     let offer = written(&mut session);
     let Ok(Message::Tinit(init)) = Message::decode(offer[0].kind, offer[0].body.clone()) else { panic!() };
-    assert_eq!((offer.len(), init), (1, Offer::default().to_init()));
-    let peer = Offer { window: 4, tls: TlsLevel::Off };
-    let agreed = Agreed { handshake: true, window: 4, tls: false };
+    assert_eq!((offer.len(), init), (1, Offer::default().to_tinit()));
+    let peer = Offer { window: 4, ..Offer::default() };
+    let agreed = Agreed { handshake: true, window: 4, ..Agreed::NOTHING };
     assert_eq!(session.receive(rinit(peer), secs(7)), Ok(Some(Event::Established(agreed))));
     let first = written(&mut session);
     assert_eq!((first[0].kind, first[1].kind, first[1].fragment), (kind::TPING, kind::TDISPATCH, true));
@@ -144,7 +144,7 @@ fn handshakes_that_fail() {
 }
 
 #[test]
-fn offering_to_securing_to_running() {
+fn offering_to_switching_to_running() {
     let offer = Offer { tls: TlsLevel::Desired, ..Offer::default() };
     let mut session = ClientSession::new(ClientConfig { offer, ..ClientConfig::default() });
     send(&mut session, 1, "early").unwrap();
@@ -154,8 +154,38 @@ fn offering_to_securing_to_running() {
     assert!(matches!(event, Ok(Some(Event::Established(Agreed { tls: true, .. })))));
     send(&mut session, 2, "too").unwrap();
     assert_eq!(kinds(&mut session), [], "nothing in clear after Rinit");
-    session.secured(secs(1));
+    session.switched(secs(1));
     assert_eq!(kinds(&mut session), [(kind::TPING, 1), (kind::TDISPATCH, 2), (kind::TDISPATCH, 3)]);
+}
+
+#[test]
+fn switching_to_closed() {
+    let compression = Compression::both(CompressionLevel::Desired);
+    let offer = Offer { compression, ..Offer::default() };
+    let new = || {
+        let mut session: ClientSession<u32> =
+            ClientSession::new(ClientConfig { offer, ..ClientConfig::default() });
+        session.tick(secs(1)).unwrap();
+        session.receive(frame(127, 1, PROBE), T0).unwrap();
+        session
+    };
+    let answer = |compress: &'static [u8]| {
+        let headers = vec![(Bytes::from_static(b"compress"), Bytes::from_static(compress))];
+        let mut body = BytesMut::new();
+        Init { version: 1, headers }.encode(&mut body);
+        frame(kind::RINIT, 1, &body)
+    };
+    let mut session = new();
+    let end = session.receive(answer(b"zip;"), T0);
+    assert_eq!(end, Err(SessionError::Handshake(HandshakeError::Compression("zip;".into()))));
+    let mut session = new();
+    let event = session.receive(answer(b"lz4;"), T0);
+    assert!(matches!(event, Ok(Some(Event::Established(agreed))) if agreed.compressed.requests));
+    assert_eq!(session.receive(ok(2), T0), Err(SessionError::Unexpected(kind::RDISPATCH)));
+    let mut session = new();
+    session.receive(answer(b";lz4"), T0).unwrap();
+    assert_eq!(session.tick(secs(11)), Err(SessionError::HandshakeTimeout));
+    assert_eq!(session.status(T0), SessionStatus::Closed);
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! Tinit and Rinit: a version and headers.
 
-use super::super::limits;
+use super::super::limits::Limits;
 use super::reader::{MessageError, Reader};
 use bytes::{BufMut, Bytes, BytesMut};
 
@@ -14,19 +14,27 @@ pub struct Init {
 }
 
 impl Init {
-    /// Reads a body.
+    /// Reads a body within the default limits.
     ///
     /// # Errors
     /// [`MessageError`] naming the byte.
     pub fn decode(body: Bytes) -> Result<Self, MessageError> {
-        if body.len() > limits::MAX_INIT_BYTES {
-            return Err(MessageError::Limit { what: "headers", at: limits::MAX_INIT_BYTES });
+        Self::decode_within(body, &Limits::DEFAULT)
+    }
+
+    /// Reads a body.
+    ///
+    /// # Errors
+    /// [`MessageError`] naming the byte.
+    pub fn decode_within(body: Bytes, limits: &Limits) -> Result<Self, MessageError> {
+        if body.len() > limits.init_bytes {
+            return Err(MessageError::Limit { what: "headers", at: limits.init_bytes });
         }
         let mut reader = Reader::new(body);
         let version = reader.u16("version")?;
         let mut headers = Vec::new();
         while !reader.is_empty() {
-            if headers.len() == limits::MAX_INIT_HEADERS {
+            if headers.len() >= limits.init_headers {
                 return Err(MessageError::Limit { what: "headers", at: reader.at() });
             }
             let key = str32(&mut reader, "header key")?;

@@ -1,6 +1,6 @@
 //! A cursor over a message body that knows at which byte it is.
 
-use super::super::limits;
+use super::super::limits::Limits;
 use crate::pairs::{MAX_STR16, Pairs, PairsError};
 use bytes::Bytes;
 use std::fmt;
@@ -22,7 +22,7 @@ pub enum MessageError {
         /// Offset of the field.
         at: usize,
     },
-    /// Well formed so far, but more than we accept ([`limits`]).
+    /// Well formed so far, but more than we accept ([`Limits`]).
     Limit {
         /// Field.
         what: &'static str,
@@ -149,7 +149,7 @@ impl Reader {
         Ok(pairs)
     }
 
-    pub(super) fn contexts(&mut self) -> Read<Pairs> {
-        self.pairs("contexts", limits::MAX_CONTEXTS, limits::MAX_CONTEXT_BYTES)
+    pub(super) fn contexts(&mut self, limits: &Limits) -> Read<Pairs> {
+        self.pairs("contexts", limits.contexts, limits.context_bytes)
     }
 }

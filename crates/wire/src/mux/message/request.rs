@@ -1,7 +1,7 @@
 //! Requests and replies: Treq, Rreq, Tdispatch, Rdispatch.
 
 use super::super::context::TraceContext;
-use super::super::limits;
+use super::super::limits::Limits;
 use super::reader::{MessageError, Reader};
 use crate::pairs::Pairs;
 use bytes::{BufMut, Bytes, BytesMut};
@@ -20,16 +20,25 @@ pub struct Tdispatch {
 }
 
 impl Tdispatch {
-    /// Reads a body; all parts share its memory.
+    /// Reads a body within the default limits; all parts share its memory.
     ///
     /// # Errors
     /// [`MessageError`] naming the byte.
     #[inline]
     pub fn decode(body: Bytes) -> Result<Self, MessageError> {
+        Self::decode_within(body, &Limits::DEFAULT)
+    }
+
+    /// Reads a body; all parts share its memory.
+    ///
+    /// # Errors
+    /// [`MessageError`] naming the byte.
+    #[inline]
+    pub fn decode_within(body: Bytes, limits: &Limits) -> Result<Self, MessageError> {
         let mut reader = Reader::new(body);
-        let contexts = reader.contexts()?;
-        let dst = reader.str16("destination", limits::MAX_DST)?;
-        let dtab = reader.pairs("dtab", limits::MAX_DTAB, usize::MAX)?;
+        let contexts = reader.contexts(limits)?;
+        let dst = reader.str16("destination", limits.destination_bytes)?;
+        let dtab = reader.pairs("dtab", limits.dtab_entries, usize::MAX)?;
         Ok(Self { contexts, dst, dtab, body: reader.rest() })
     }
 
@@ -145,15 +154,24 @@ pub struct Rdispatch {
 }
 
 impl Rdispatch {
-    /// Reads a body; all parts share its memory.
+    /// Reads a body within the default limits; all parts share its memory.
     ///
     /// # Errors
     /// [`MessageError`] naming the byte.
     #[inline]
     pub fn decode(body: Bytes) -> Result<Self, MessageError> {
+        Self::decode_within(body, &Limits::DEFAULT)
+    }
+
+    /// Reads a body; all parts share its memory.
+    ///
+    /// # Errors
+    /// [`MessageError`] naming the byte.
+    #[inline]
+    pub fn decode_within(body: Bytes, limits: &Limits) -> Result<Self, MessageError> {
         let mut reader = Reader::new(body);
         let status = Status::read(&mut reader)?;
-        let contexts = reader.contexts()?;
+        let contexts = reader.contexts(limits)?;
         Ok(Self { status, contexts, body: reader.rest() })
     }
 

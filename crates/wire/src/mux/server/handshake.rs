@@ -21,7 +21,7 @@ impl<U> ServerSession<U> {
         if !frame.fragment {
             // A request that does not decode is answered later on; anything else is not Mux at all.
             let request = matches!(frame.kind, kind::TDISPATCH | kind::TREQ);
-            match Message::decode(frame.kind, frame.body.clone()) {
+            match Message::decode_within(frame.kind, frame.body.clone(), &self.config.limits) {
                 Err(MessageError::Type(kind)) => return Err(self.die(SessionError::UnknownType(kind))),
                 Err(error) if !request => {
                     return Err(self.die(SessionError::Malformed { kind: frame.kind, error }));
@@ -36,6 +36,13 @@ impl<U> ServerSession<U> {
         Ok(None)
     }
 
+    /// To be called when TLS or compression has begun after [`ServerEvent::Established`] said so.
+    pub fn switched(&mut self) {
+        if self.phase == Phase::Switching {
+            self.begin();
+        }
+    }
+
     fn begin(&mut self) {
         self.phase = Phase::Open;
         self.push_lease();
@@ -43,19 +50,23 @@ impl<U> ServerSession<U> {
     }
 
     fn tinit(&mut self, frame: &Frame) -> Result<ServerEvent<U>, SessionError> {
-        let init = Init::decode(frame.body.clone())
+        let init = Init::decode_within(frame.body.clone(), &self.config.limits)
             .map_err(|error| self.die(SessionError::Malformed { kind: kind::TINIT, error }))?;
         if init.version != VERSION {
             return Err(self.refuse_handshake(frame.tag, HandshakeError::Version(init.version)));
         }
         let mut body = BytesMut::new();
-        self.config.offer.to_init().encode(&mut body);
+        self.config.offer.to_rinit(&init).encode(&mut body);
         // Rinit goes out even if we then find that we do not agree: that is how Finagle clients get to see our headers.
         self.outbox.push_control(kind::RINIT, frame.tag, &body);
-        match self.config.offer.agree(&init) {
+        match self.config.offer.agree_with_client(&init) {
             Ok(agreed) => {
                 self.outbox.set_window(agreed.window);
-                self.begin();
+                if agreed.switches() {
+                    self.phase = Phase::Switching;
+                } else {
+                    self.begin();
+                }
                 Ok(ServerEvent::Established(agreed))
             }
             Err(error) => Err(self.refuse_handshake(frame.tag, error)),

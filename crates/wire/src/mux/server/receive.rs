@@ -3,6 +3,7 @@
 use super::super::context::MuxFailure;
 use super::super::fragment::Assembled;
 use super::super::frame::{Frame, Tag, kind};
+use super::super::limits::Limits;
 use super::super::message::{Message, MessageError, Tdiscarded, Tdispatch, Treq};
 use super::super::outbox::Discarded;
 use super::super::session::{Call, SessionError, unexpected_text};
@@ -23,6 +24,7 @@ impl<U> ServerSession<U> {
         match self.phase {
             Phase::Open | Phase::Draining | Phase::Drained => {}
             Phase::Closed => return Err(SessionError::Closed),
+            Phase::Switching => return Err(self.die(SessionError::Unexpected(frame.kind))),
             Phase::Fresh | Phase::Probed => {
                 if let Some(event) = self.shake(&frame)? {
                     return Ok(event);
@@ -63,7 +65,7 @@ impl<U> ServerSession<U> {
         }
         let decoded = match assembled {
             Assembled::TooLarge => Err(Refusal::TooLarge),
-            Assembled::Whole(body) => decode(old_form, body).map_err(Refusal::Malformed),
+            Assembled::Whole(body) => decode(old_form, body, &self.config.limits).map_err(Refusal::Malformed),
         };
         match decoded {
             Ok(request) => {
@@ -139,7 +141,7 @@ impl<U> ServerSession<U> {
 
     /// Well formed but out of place, or of the application's kind but unknown: an Rerr and on we go. Else the end.
     fn unexpected(&mut self, frame: Frame) -> Received<U> {
-        match Message::decode(frame.kind, frame.body) {
+        match Message::decode_within(frame.kind, frame.body, &self.config.limits) {
             Err(MessageError::Type(kind)) if !kind::is_application(kind) => {
                 Err(self.die(SessionError::UnknownType(kind)))
             }
@@ -153,10 +155,10 @@ impl<U> ServerSession<U> {
     }
 }
 
-fn decode(old_form: bool, body: Bytes) -> Result<Request, MessageError> {
+fn decode(old_form: bool, body: Bytes, limits: &Limits) -> Result<Request, MessageError> {
     if old_form {
         Treq::decode(body).map(Request::Treq)
     } else {
-        Tdispatch::decode(body).map(Request::Tdispatch)
+        Tdispatch::decode_within(body, limits).map(Request::Tdispatch)
     }
 }

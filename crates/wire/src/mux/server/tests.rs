@@ -1,6 +1,6 @@
 use super::super::context::MuxFailure;
 use super::super::frame::{Frame, next_frame};
-use super::super::handshake::{HandshakeError, PROBE, TlsLevel};
+use super::super::handshake::{Compressed, Compression, CompressionLevel, HandshakeError, PROBE, TlsLevel};
 use super::super::message::{Init, Rdispatch, Rreq, Status};
 use super::*;
 use crate::pairs::MAX_STR16;
@@ -30,7 +30,7 @@ fn tdispatch(number: u32) -> Frame {
 
 fn tinit(offer: Offer) -> Frame {
     let mut body = BytesMut::new();
-    offer.to_init().encode(&mut body);
+    offer.to_tinit().encode(&mut body);
     frame(kind::TINIT, 1, &body)
 }
 
@@ -94,17 +94,68 @@ fn fresh_to_probed_to_open() {
     let mut session = new();
     assert_eq!(session.receive(frame(-128, 1, PROBE), T0), Ok(ServerEvent::Nothing));
     assert_eq!(written(&mut session), [frame(127, 1, PROBE)]);
-    let offer = Offer { window: 5, tls: TlsLevel::Desired };
-    let agreed = Agreed { handshake: true, window: 5, tls: false };
+    let offer = Offer { window: 5, tls: TlsLevel::Desired, ..Offer::default() };
+    let agreed = Agreed { handshake: true, window: 5, ..Agreed::NOTHING };
     let offered = Frame { tag: tag(9), ..tinit(offer) };
     assert_eq!(session.receive(offered, T0), Ok(ServerEvent::Established(agreed)));
     let rinit = written(&mut session).pop().unwrap();
     assert_eq!((rinit.kind, rinit.tag), (kind::RINIT, tag(9)));
-    assert_eq!(Init::decode(rinit.body), Ok(Offer::default().to_init()));
+    assert_eq!(Init::decode(rinit.body), Ok(Offer::default().to_rinit(&Init::default())));
     let call = dispatch(&mut session, tdispatch(2));
     assert!(answer(&mut session, call, "abcd"));
     let pieces: Vec<_> = written(&mut session).iter().map(|f| (f.fragment, f.body.len())).collect();
     assert_eq!(pieces, [(true, 5), (false, 2)]);
+}
+
+/// A session that has agreed upon TLS, its Rinit written.
+fn switching() -> ServerSession<u32> {
+    let offer = Offer { tls: TlsLevel::Desired, ..Offer::default() };
+    let mut session = ServerSession::new(ServerConfig { offer, ..ServerConfig::default() });
+    session.receive(frame(127, 1, PROBE), T0).unwrap();
+    let event = session.receive(tinit(offer), T0);
+    assert!(matches!(event, Ok(ServerEvent::Established(agreed)) if agreed.tls && agreed.switches()));
+    assert_eq!(kinds(&mut session), [(127, 1), (kind::RINIT, 1)]);
+    session
+}
+
+#[test]
+fn probed_to_switching_to_open() {
+    let mut session = switching();
+    session.lease(1000, T0);
+    assert_eq!(kinds(&mut session), [], "nothing in clear after Rinit");
+    session.switched();
+    assert_eq!(kinds(&mut session), [(kind::TLEASE, 0)]);
+    dispatch(&mut session, tdispatch(2));
+    session.switched();
+    assert_eq!(session.in_flight(), 1, "once is enough");
+}
+
+#[test]
+fn probed_to_switching_by_compression() {
+    let compression = Compression::both(CompressionLevel::Accepted);
+    let offer = Offer { compression, ..Offer::default() };
+    let mut session: ServerSession<u32> =
+        ServerSession::new(ServerConfig { offer, ..ServerConfig::default() });
+    session.receive(frame(127, 1, PROBE), T0).unwrap();
+    let theirs = Compression { responses: CompressionLevel::Desired, ..Compression::default() };
+    let event = session.receive(tinit(Offer { compression: theirs, ..Offer::default() }), T0);
+    let compressed = Compressed { requests: false, responses: true };
+    assert!(matches!(event, Ok(ServerEvent::Established(agreed)) if agreed.compressed == compressed));
+    let rinit = Init::decode(written(&mut session).pop().unwrap().body).unwrap();
+    assert_eq!(rinit.header(b"compress").unwrap(), ";lz4");
+}
+
+#[test]
+fn switching_to_closed() {
+    let mut session = switching();
+    assert_eq!(session.receive(tdispatch(2), T0), Err(SessionError::Unexpected(kind::TDISPATCH)));
+    assert!(session.is_closed());
+    let mut session = switching();
+    session.tick(secs(1)).unwrap();
+    assert_eq!(session.tick(secs(11)), Err(SessionError::HandshakeTimeout));
+    let mut session = switching();
+    session.drain();
+    assert!(session.is_drained() && kinds(&mut session).is_empty(), "it has nothing to lose");
 }
 
 #[test]
@@ -309,6 +360,25 @@ fn a_request_that_is_too_large_is_refused_at_its_end() {
     session.receive(piece(2, 2, &part), T0).unwrap();
     let reply = refused(&mut session, frame(2, 2, b""), Refusal::TooLarge);
     assert_eq!(MuxFailure::find(&reply.contexts), Some(MuxFailure::NON_RETRYABLE));
+}
+
+#[test]
+fn limits_are_settings() {
+    let limits = Limits { contexts: 1, dtab_entries: 0, destination_bytes: 2, ..Limits::DEFAULT }
+        .with_message_bytes(100);
+    let mut session: ServerSession<u32> =
+        ServerSession::new(ServerConfig { limits, ..ServerConfig::default() });
+    dispatch(&mut session, frame(2, 2, b"\0\x01\0\x01k\0\0\0\x02/a\0\0"));
+    let bodies = [&b"\0\x02\0\0\0\0\0\0\0\0\0\0\0\0"[..], b"\0\0\0\0\0\x01\0\0\0\0", b"\0\0\0\x03/ab\0\0"];
+    for (body, number) in bodies.into_iter().zip(3..) {
+        let event = session.receive(frame(2, number, body), T0);
+        assert!(
+            matches!(event, Ok(ServerEvent::Refused { why: Refusal::Malformed(error), .. }) if error.is_limit())
+        );
+    }
+    written(&mut session);
+    session.receive(piece(2, 9, &[0; 60]), T0).unwrap();
+    refused(&mut session, frame(2, 9, &[0; 41]), Refusal::TooLarge);
 }
 
 #[test]
