@@ -1,6 +1,7 @@
 //! What can exist: a configuration that has been checked. Only [`super::parse`] makes one.
 
 use crate::flow::{accept, address, admit, bind, choose, dispatch};
+use muxgate_wire::mux::handshake::CompressionLevel;
 use muxgate_wire::name::{Dtab, Path, Prefix};
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -102,6 +103,7 @@ pub(super) struct ClientPart {
     pub idle: Option<Duration>,
     pub declared_fails: Option<bool>,
     pub max_frame: Option<usize>,
+    pub compression: Option<CompressionLevel>,
 }
 
 impl Plan {
@@ -203,5 +205,6 @@ impl ClientPart {
         set(&mut dispatch.pool.idle, &self.idle);
         set(&mut dispatch.declared_fails, &self.declared_fails);
         set(&mut dispatch.max_frame, &self.max_frame);
+        set(&mut dispatch.compression, &self.compression);
     }
 }

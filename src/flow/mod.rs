@@ -29,6 +29,7 @@ use address::Address;
 use admit::Admit;
 use bind::{Bind, Bounds};
 use dispatch::Dispatch;
+use muxgate_rpc::Pressure;
 use std::sync::Arc;
 
 /// What the flow is made of.
@@ -78,9 +79,10 @@ impl Flow {
         admit: &admit::Params,
     ) -> std::io::Result<Listener> {
         let stats = self.registry.listener(&accept.name);
-        let named = Address::new(address, Admit::new(admit, Arc::clone(&self.bind)));
+        let pressure = Pressure::new(admit.max_concurrent);
+        let named = Address::new(address, Admit::new(pressure.clone(), Arc::clone(&self.bind)));
         let edge = Edge::new(self.tracer.clone(), Arc::clone(&stats), named);
-        Listener::bind(accept, stats, edge)
+        Listener::bind(accept, stats, edge, pressure)
     }
 
     /// The routes in use.

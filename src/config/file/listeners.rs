@@ -4,6 +4,7 @@ use super::observe::ip;
 use super::{Fields, Shape};
 use crate::config::plan::{Admin, Listener};
 use crate::flow::{accept, address, admit};
+use muxgate_wire::mux::handshake::CompressionLevel;
 use muxgate_wire::name::Path;
 use std::net::SocketAddr;
 
@@ -15,6 +16,13 @@ pub(super) const MAX_FRAME: u64 = 1 << 30;
 
 /// Largest limit on things that are counted.
 const MAX_COUNT: u64 = 1_000_000;
+
+/// Words for how much compression is wanted.
+pub(super) const COMPRESSION: [(&str, CompressionLevel); 3] = [
+    ("off", CompressionLevel::Off),
+    ("accepted", CompressionLevel::Accepted),
+    ("desired", CompressionLevel::Desired),
+];
 
 /// Tags of a Mux connection.
 const MAX_TAGS: u64 = (1 << 23) - 1;
@@ -35,6 +43,7 @@ const LISTENER: Shape = Shape {
         "maxQueuedBytes",
         "stallTimeoutMs",
         "idleTimeMs",
+        "compression",
     ],
     strangers: &[
         ("label", "did you mean `name`?"),
@@ -116,6 +125,7 @@ fn accept(fields: &Fields<'_>, name: &str, address: SocketAddr) -> accept::Param
     count("maxFrameBytes", MIN_FRAME..=MAX_FRAME, &mut params.max_frame);
     count("maxQueuedBytes", MIN_FRAME..=MAX_FRAME, &mut params.max_queued);
     params.stall = fields.millis("stallTimeoutMs").unwrap_or(params.stall);
+    params.compression = fields.choice("compression", &COMPRESSION).unwrap_or(params.compression);
     params.idle = fields.millis_or_none("idleTimeMs").unwrap_or(params.idle);
     params
 }

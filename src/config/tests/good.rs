@@ -5,6 +5,7 @@ use crate::config::{Report, parse};
 use crate::flow::choose::Balancer;
 use crate::flow::dispatch::{Accrual, Upstream};
 use crate::flow::{admit, bind, choose, dispatch};
+use muxgate_wire::mux::handshake::CompressionLevel;
 use muxgate_wire::name::{NameError, Path};
 use std::time::Duration;
 
@@ -111,6 +112,7 @@ clients:
   failureAccrual: {kind: io.l5d.consecutiveFailures, failures: 3, backoff: {kind: constant, ms: 100}}
 - prefix: /#/io.l5d.fs/mux/b
   declaredExceptions: failure
+  compression: desired
   requestAttemptTimeoutMs: 250
 ";
     let plan = parse("gate.yaml", &format!("{SMALLEST}{rules}"))?;
@@ -130,6 +132,7 @@ clients:
     assert_eq!(mux.accrual, Some(Accrual { failures: 3, min_backoff: pause, max_backoff: pause }));
     assert_eq!((mux.upstream, mux.attempt), (Upstream::ThriftMux, Some(Duration::from_millis(250))));
     assert!(mux.declared_fails);
+    assert_eq!((mux.compression, plain.compression), (CompressionLevel::Desired, CompressionLevel::Off));
     Ok(())
 }
 
@@ -156,6 +159,7 @@ listeners:
   maxQueuedBytes: 8192
   stallTimeoutMs: 6
   idleTimeMs: 7
+  compression: accepted
 ";
     let plan = parse("gate.yaml", text)?;
     assert_eq!(plan.admin().map(|admin| admin.address.to_string()).as_deref(), Some("127.0.0.2:0"));
@@ -169,6 +173,7 @@ listeners:
     assert_eq!((accept.max_connections, accept.max_in_flight), (2, 3));
     assert_eq!((accept.max_frame, accept.max_queued), (4096, 8192));
     assert_eq!((accept.stall, accept.idle), (Duration::from_millis(6), Some(Duration::from_millis(7))));
+    assert_eq!(accept.compression, CompressionLevel::Accepted);
     assert_eq!(listener.admit.max_concurrent, Some(1));
     assert_eq!(listener.address.prefix.as_str(), "/in");
     assert!(listener.address.method_in_dst);

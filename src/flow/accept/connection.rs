@@ -3,9 +3,10 @@
 use super::Params;
 use muxgate_rpc::events::Events;
 use muxgate_rpc::io::{Io, ReadBuffer};
-use muxgate_rpc::{Drain, Serve};
+use muxgate_rpc::{Drain, Pressure, Serve};
 use muxgate_rpc::{mux, thrift};
 use muxgate_wire::detect::{Detected, detect_within};
+use muxgate_wire::mux::handshake::{Compression, Offer};
 use muxgate_wire::mux::limits::Limits;
 use muxgate_wire::mux::server::ServerConfig;
 use std::future::poll_fn;
@@ -29,11 +30,12 @@ pub struct Shared<S> {
 }
 
 impl<S: Serve> Shared<S> {
-    pub fn new(params: Params, service: S, events: Arc<dyn Events>) -> Self {
+    pub fn new(params: Params, service: S, events: Arc<dyn Events>, pressure: Pressure) -> Self {
         let session = ServerConfig {
             handshake_timeout: params.stall,
             max_in_flight: params.max_in_flight,
             max_queued_bytes: params.max_queued,
+            offer: Offer { compression: Compression::both(params.compression), ..Offer::default() },
             limits: Limits::DEFAULT.with_message_bytes(params.max_frame),
             ..ServerConfig::default()
         };
@@ -47,6 +49,7 @@ impl<S: Serve> Shared<S> {
                 stall: params.stall,
                 idle: params.idle,
                 session,
+                pressure,
                 upgrade: None,
             },
             thrift: thrift::ServerParams {

@@ -1,5 +1,6 @@
 //! What can be set on a listener.
 
+use muxgate_wire::mux::handshake::CompressionLevel;
 use std::net::SocketAddr;
 use std::time::Duration;
 
@@ -20,6 +21,8 @@ pub struct Params {
     pub max_queued: usize,
     /// Time for a peer to finish its handshake, or a frame it has begun, and for a queued reply to make progress.
     pub stall: Duration,
+    /// Whether what Mux callers send and are sent may be compressed.
+    pub compression: CompressionLevel,
     /// A connection with nothing in flight for so long is closed; none by default.
     pub idle: Option<Duration>,
 }
@@ -35,6 +38,7 @@ impl Params {
             max_in_flight: 16_384,
             max_queued: 16 << 20,
             stall: Duration::from_secs(10),
+            compression: CompressionLevel::Off,
             idle: None,
         }
     }
