@@ -325,6 +325,29 @@ impl<'a> Fields<'a> {
         self.section(key, shape)
     }
 
+    /// The texts in a list below a key; none of them is empty.
+    pub fn words(&self, key: &str, help: &str) -> Option<Vec<&'a str>> {
+        let node = self.get(key)?;
+        let Value::List(items) = &node.value else {
+            self.mistyped(key, node, "a list of texts", help);
+            return None;
+        };
+        let mut words = Vec::new();
+        for item in items {
+            match &item.value {
+                Value::Text(text) if !text.trim().is_empty() => words.push(text.as_str()),
+                Value::Text(_) => {
+                    self.file.problems.add(item.at.clone(), format!("a text of `{key}` is empty"), help);
+                }
+                _ => {
+                    let message = format!("`{key}` is a list of texts, this is {}", item.kind());
+                    self.file.problems.add(item.at.clone(), message, help);
+                }
+            }
+        }
+        (words.len() == items.len()).then_some(words)
+    }
+
     /// The maps in a list below a key. Nothing if some item has no usable form, or if there is no such key.
     pub fn list(&self, key: &str, shape: &'static Shape) -> Option<Vec<Fields<'a>>> {
         let node = self.get(key)?;

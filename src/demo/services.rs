@@ -5,13 +5,12 @@ use super::calls::{Call, Outcome};
 use bytes::Bytes;
 use muxgate_rpc::events::Uncounted;
 use muxgate_rpc::io::ReadBuffer;
-use muxgate_rpc::{Drain, Failure, Pressure, Request, Response, Serve, Why, mux, thrift};
+use muxgate_rpc::{Drain, Failure, Pressure, Request, Response, Rules, Serve, Why, mux, thrift};
 use muxgate_wire::mux::server::ServerConfig;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep, timeout};
 
@@ -190,15 +189,16 @@ async fn accept(listener: TcpListener, endpoint: Arc<Endpoint>, ended: Drain) {
 async fn connection(socket: TcpStream, peer: SocketAddr, endpoint: Arc<Endpoint>, ended: Drain) {
     let read = ReadBuffer::new(MAX_FRAME);
     if endpoint.service.protocol() == "framed" {
-        let oneways = Arc::new(Semaphore::new(thrift::MAX_ONEWAYS));
-        let params = thrift::ServerParams { max_frame: MAX_FRAME, stall: STALL, idle: None, oneways };
-        return thrift::serve(socket, read, Some(peer), &endpoint, &params, &ended, &Uncounted).await;
+        let params = thrift::ServerParams::new(MAX_FRAME, STALL, None);
+        let caller = thrift::Caller { io: socket, read, framing: thrift::Framing::Framed, peer: Some(peer) };
+        return thrift::serve(caller, &endpoint, &params, &ended, &Uncounted).await;
     }
     let params = mux::ServerParams {
         max_frame: MAX_FRAME,
         max_queued: 16 * MAX_FRAME,
         stall: STALL,
         idle: None,
+        rules: Rules::default(),
         session: ServerConfig::default(),
         pressure: Pressure::default(),
         upgrade: None,

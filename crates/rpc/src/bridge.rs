@@ -1,55 +1,106 @@
 //! The one place where a Thrift message or a Mux dispatch becomes a [`Request`], and an answer becomes bytes again
 //! (thriftmux spec, sections 6.4, 8 and 18).
 
-use crate::{Context, Deadline, Failure, Payload, Request, Why};
+use crate::{Context, Deadline, Failure, Payload, Request, Why, headers};
 use bytes::{Buf, Bytes, BytesMut};
 use muxgate_wire::mux::context::{self, ContextWriter, Deadline as WireDeadline, MuxFailure, TraceContext};
 use muxgate_wire::name::Path;
 use muxgate_wire::pairs::Pairs;
 use muxgate_wire::thrift::{
-    ApplicationExceptionType, Kind, Protocol, ThriftError, exception, peek, ttwitter,
+    ApplicationExceptionType, Kind, MAX_NAME, Protocol, ThriftError, Why as WhyNotThrift, exception, peek,
+    ttwitter,
 };
 use std::borrow::Cow;
 use std::net::SocketAddr;
 use tokio::time::Instant;
 
-/// A call that could be read as a message, but not in all: it can be answered, and only it fails.
-pub type Refused = (Payload, Failure);
+/// A message whose method and sequence id could be read, and that is no call that can be made: it can be answered, and only
+/// it fails.
+#[derive(Clone, Debug)]
+pub struct Refusal {
+    /// The message.
+    pub call: Payload,
+    /// What its caller is told.
+    pub kind: ApplicationExceptionType,
+    /// And why.
+    pub text: String,
+}
+
+impl Refusal {
+    fn protocol_error(call: Payload, failure: &Failure) -> Self {
+        Self { call, kind: ApplicationExceptionType::ProtocolError, text: failure.to_string() }
+    }
+
+    /// The refusal as a whole message.
+    pub fn to_exception(&self) -> Bytes {
+        exception_of(&self.call, self.kind, &self.text)
+    }
+}
 
 /// Reads a plain Thrift message.
 ///
 /// # Errors
-/// Bytes that are not a call: there is nobody to answer.
-pub fn from_thrift(frame: Bytes, peer: Option<SocketAddr>) -> Result<Request, ThriftError> {
-    Ok(Request::new(payload(frame)?, Instant::now(), peer))
+/// Outside: bytes that are no message, so that there is nobody to answer. Inside: a message that is no call.
+pub fn from_thrift(
+    message: Bytes,
+    peer: Option<SocketAddr>,
+) -> Result<Result<Request, Refusal>, ThriftError> {
+    Ok(payload(message)?.map(|body| Request::new(body, Instant::now(), peer)))
 }
 
 /// Reads a TTwitter request: a header, then a message. A destination that is not a path fails the call alone.
 ///
 /// # Errors
-/// Bytes that are not a header and a call: there is nobody to answer.
+/// Outside: bytes that are not a header and a message, so that there is nobody to answer. Inside: a message that is no
+/// call, or one with an unreadable destination.
 pub fn from_ttwitter(
     mut frame: Bytes,
     protocol: Protocol,
     peer: Option<SocketAddr>,
-) -> Result<Result<Request, Refused>, ThriftError> {
+) -> Result<Result<Request, Refusal>, ThriftError> {
     let (header, at) = ttwitter::RequestHeader::decode(protocol, &frame)?;
     frame.advance(at);
-    let body = payload(frame)?;
+    let body = match payload(frame)? {
+        Ok(body) => body,
+        Err(refusal) => return Ok(Err(refusal)),
+    };
     let now = Instant::now();
-    let contexts = match header.to_contexts() {
-        Ok(contexts) => contexts,
-        Err(error) => return Ok(Err((body, bad_request(format!("contexts: {error}"))))),
+    let contexts = header.to_contexts().map_err(|error| bad_request(format!("contexts: {error}")));
+    let named = contexts.and_then(|contexts| Ok((contexts, destination(header.dest.unwrap_or_default())?)));
+    Ok(match named {
+        Ok((contexts, dst)) => {
+            let mut request = Request::new(body, now, peer);
+            request.dst = dst;
+            request.dtab = header.delegations;
+            request.ctx = read_contexts(&contexts, now);
+            Ok(request)
+        }
+        Err(failure) => Err(Refusal::protocol_error(body, &failure)),
+    })
+}
+
+/// Reads the message of a THeader frame, with what its info headers say.
+///
+/// # Errors
+/// As [`from_ttwitter`].
+pub fn from_theader(
+    info: &headers::Info,
+    message: Bytes,
+    peer: Option<SocketAddr>,
+) -> Result<Result<Request, Refusal>, ThriftError> {
+    let now = Instant::now();
+    let body = match payload(message)? {
+        Ok(body) => body,
+        Err(refusal) => return Ok(Err(refusal)),
     };
-    let dst = match destination(header.dest.unwrap_or_default()) {
-        Ok(dst) => dst,
-        Err(failure) => return Ok(Err((body, failure))),
-    };
-    let mut request = Request::new(body, now, peer);
-    request.dst = dst;
-    request.dtab = header.delegations;
-    request.ctx = read_contexts(&contexts, now);
-    Ok(Ok(request))
+    Ok(match headers::from_info(info, now) {
+        Ok((dst, dtab, ctx)) => {
+            let mut request = Request::new(body, now, peer);
+            (request.dst, request.dtab, request.ctx) = (dst, dtab, ctx);
+            Ok(request)
+        }
+        Err(failure) => Err(Refusal::protocol_error(body, &failure)),
+    })
 }
 
 /// Reads the parts of a Tdispatch. Its body need not be Thrift: Mux carries anything.
@@ -71,15 +122,36 @@ pub fn from_tdispatch(
     Ok(request)
 }
 
-fn payload(frame: Bytes) -> Result<Payload, ThriftError> {
-    let head = peek(&frame)?;
-    match head.kind {
-        Kind::Call | Kind::Oneway => Ok(Payload::peeked(frame, head)),
-        Kind::Reply | Kind::Exception => {
-            Err(ThriftError { at: 0, why: muxgate_wire::thrift::Why::WrongKind(head.kind) })
-        }
-    }
+/// The head of a message, which must be a call's.
+fn payload(message: Bytes) -> Result<Result<Payload, Refusal>, ThriftError> {
+    let head = match peek(&message) {
+        Ok(head) => head,
+        Err(error) => return unknown_kind(&message, error).map(Err),
+    };
+    let call = Payload::peeked(message, head);
+    let kind = call.head().map_or(Kind::Call, |head| head.kind);
+    Ok(match kind {
+        Kind::Call | Kind::Oneway => Ok(call),
+        Kind::Reply | Kind::Exception => Err(no_call(call, format!("a message of type {kind} is no call"))),
+    })
 }
+
+fn no_call(call: Payload, text: String) -> Refusal {
+    Refusal { call, kind: ApplicationExceptionType::InvalidMessageType, text }
+}
+
+/// Of a message whose type is not assigned, method and sequence id can be read all the same: as if it were a call.
+fn unknown_kind(message: &[u8], error: ThriftError) -> Result<Refusal, ThriftError> {
+    let WhyNotThrift::UnknownKind(code) = error.why else { return Err(error) };
+    let mut start = BytesMut::from(message.get(..MAX_HEAD).unwrap_or(message));
+    let is_compact = start.first() == Some(&0x82);
+    *start.get_mut(error.at).ok_or(error)? = if is_compact { 0x21 } else { 0x01 };
+    let head = peek(&start)?;
+    Ok(no_call(Payload::peeked(start.freeze(), head), format!("there is no message type {code}")))
+}
+
+/// No head of a message has more bytes than its name and these.
+const MAX_HEAD: usize = MAX_NAME + 16;
 
 fn destination(dst: Bytes) -> Result<Path, Failure> {
     Path::from_bytes(dst).map_err(|error| bad_request(format!("destination: {error}")))
@@ -185,8 +257,12 @@ pub fn exception(call: &Payload, failure: &Failure) -> Bytes {
         Why::BadRequest => ApplicationExceptionType::ProtocolError,
         _ => ApplicationExceptionType::InternalError,
     };
+    exception_of(call, kind, &failure.to_string())
+}
+
+fn exception_of(call: &Payload, kind: ApplicationExceptionType, text: &str) -> Bytes {
     call.head().map_or_else(Bytes::new, |head| {
-        exception::to_bytes(head.form(), call.method_bytes(), head.seqid, kind, &failure.to_string())
+        exception::to_bytes(head.form(), call.method_bytes(), head.seqid, kind, text)
     })
 }
 

@@ -56,6 +56,13 @@ impl Payload {
         self.head.as_ref().is_some_and(|head| head.kind == Kind::Oneway)
     }
 
+    /// Declares that no reply will come, though the message's type does not say so.
+    pub fn expect_no_reply(&mut self) {
+        if let Some(head) = &mut self.head {
+            head.kind = Kind::Oneway;
+        }
+    }
+
     /// The protocol of the message; binary when it is not Thrift.
     pub fn protocol(&self) -> Protocol {
         self.head.as_ref().map_or(Protocol::Binary, |head| head.protocol)

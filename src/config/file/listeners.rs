@@ -3,9 +3,12 @@
 use super::observe::ip;
 use super::{Fields, Shape};
 use crate::config::plan::{Admin, Listener};
+use crate::flow::accept::Protocol;
 use crate::flow::{accept, address, admit};
+use bytes::Bytes;
 use muxgate_wire::mux::handshake::CompressionLevel;
 use muxgate_wire::name::Path;
+use muxgate_wire::thrift;
 use std::net::SocketAddr;
 
 /// Smallest limit on frames that is of any use.
@@ -33,9 +36,13 @@ const LISTENER: Shape = Shape {
         "name",
         "ip",
         "port",
+        "protocol",
+        "thriftProtocol",
+        "onewayMethods",
         "dst",
         "dstPrefix",
         "thriftMethodInDst",
+        "thriftServiceInDst",
         "maxConcurrentRequests",
         "maxConnections",
         "maxInFlight",
@@ -47,9 +54,11 @@ const LISTENER: Shape = Shape {
     ],
     strangers: &[
         ("label", "did you mean `name`?"),
-        ("protocol", "the protocol is told from the first bytes of a connection: leave this out"),
-        ("thriftFramed", "the protocol is told from the first bytes of a connection: leave this out"),
-        ("thriftProtocol", "the protocol is told from the first bytes of a connection: leave this out"),
+        (
+            "thriftFramed",
+            "write `protocol: framed` or `protocol: buffered`, or leave it out: first bytes tell",
+        ),
+        ("oneway", "did you mean `onewayMethods`?"),
         ("dtab", "there is one `dtab`, at the top of the file"),
         ("tls", "connections are plain"),
         ("timeoutMs", "write `totalTimeoutMs` in an entry of `services`"),
@@ -86,10 +95,11 @@ fn listener(fields: &Fields<'_>) -> Option<Listener> {
     let prefix = path_or(fields, "dstPrefix", "/svc");
     let default = path_or(fields, "dst", &format!("/{name}"));
     let method_in_dst = fields.flag("thriftMethodInDst").unwrap_or(false);
+    let service_in_dst = fields.flag("thriftServiceInDst").unwrap_or(false);
     port?;
     Some(Listener {
         accept,
-        address: address::Params { prefix: prefix?, default: default?, method_in_dst },
+        address: address::Params { prefix: prefix?, default: default?, method_in_dst, service_in_dst },
         admit,
     })
 }
@@ -127,7 +137,33 @@ fn accept(fields: &Fields<'_>, name: &str, address: SocketAddr) -> accept::Param
     params.stall = fields.millis("stallTimeoutMs").unwrap_or(params.stall);
     params.compression = fields.choice("compression", &COMPRESSION).unwrap_or(params.compression);
     params.idle = fields.millis_or_none("idleTimeMs").unwrap_or(params.idle);
+    spoken(fields, &mut params);
     params
+}
+
+fn spoken(fields: &Fields<'_>, params: &mut accept::Params) {
+    let protocols = [
+        ("detect", Protocol::Detect),
+        ("thriftmux", Protocol::ThriftMux),
+        ("framed", Protocol::Framed),
+        ("buffered", Protocol::Buffered),
+        ("header", Protocol::Header),
+    ];
+    params.protocol = fields.choice("protocol", &protocols).unwrap_or_default();
+    let encodings = [
+        ("detect", None),
+        ("binary", Some(thrift::Protocol::Binary)),
+        ("compact", Some(thrift::Protocol::Compact)),
+    ];
+    params.thrift_protocol = fields.choice("thriftProtocol", &encodings).unwrap_or_default();
+    let help = "for example `onewayMethods: [note, Audit:record]`";
+    let methods = fields.words("onewayMethods", help).unwrap_or_default();
+    if let Some(long) = methods.iter().find(|method| method.len() > thrift::MAX_NAME) {
+        let message = format!("a method name has {} bytes", long.len());
+        fields.wrong("onewayMethods", message, format!("names have {} at most", thrift::MAX_NAME));
+    }
+    params.oneway_methods =
+        methods.into_iter().map(|method| Bytes::copy_from_slice(method.as_bytes())).collect();
 }
 
 fn admit(fields: &Fields<'_>) -> admit::Params {

@@ -4,9 +4,10 @@ use crate::config::plan::{Discovery, Plan};
 use crate::config::{Report, parse};
 use crate::flow::choose::Balancer;
 use crate::flow::dispatch::{Accrual, Upstream};
-use crate::flow::{admit, bind, choose, dispatch};
+use crate::flow::{accept, admit, bind, choose, dispatch};
 use muxgate_wire::mux::handshake::CompressionLevel;
 use muxgate_wire::name::{NameError, Path};
+use muxgate_wire::thrift::Protocol;
 use std::time::Duration;
 
 /// Why a test cannot go on: one of the texts in it is wrong.
@@ -104,10 +105,13 @@ services:
   retries: {budget: {percentCanRetry: 0}}
 clients:
 - protocol: framed
+  thriftProtocol: compact
+  stripServiceName: true
   failureAccrual: {kind: none}
   hostConnectionPool: {maxSize: 5, maxWaiters: 6}
 - prefix: /#/io.l5d.fs/mux
   protocol: thriftmux
+  thriftProtocol: same
   loadBalancer: {kind: ewma}
   failureAccrual: {kind: io.l5d.consecutiveFailures, failures: 3, backoff: {kind: constant, ms: 100}}
 - prefix: /#/io.l5d.fs/mux/b
@@ -124,6 +128,7 @@ clients:
     let (balance, plain) = client(&plan, "/#/io.l5d.fs/users")?;
     assert_eq!(balance.balancer, Balancer::LeastLoaded);
     assert_eq!((plain.upstream, plain.accrual), (Upstream::Framed, None));
+    assert_eq!((plain.protocol, plain.strip_service), (Some(Protocol::Compact), true));
     assert_eq!((plain.pool.max_size, plain.pool.max_waiters), (5, 6));
 
     let (balance, mux) = client(&plan, "/#/io.l5d.fs/mux/b")?;
@@ -133,6 +138,24 @@ clients:
     assert_eq!((mux.upstream, mux.attempt), (Upstream::ThriftMux, Some(Duration::from_millis(250))));
     assert!(mux.declared_fails);
     assert_eq!((mux.compression, plain.compression), (CompressionLevel::Desired, CompressionLevel::Off));
+    assert_eq!((mux.protocol, mux.strip_service), (None, true));
+    Ok(())
+}
+
+#[test]
+fn services_may_speak_any_transport() -> Result<(), Bad> {
+    for (word, upstream) in [
+        ("thriftmux", Upstream::ThriftMux),
+        ("framed", Upstream::Framed),
+        ("ttwitter", Upstream::TTwitter),
+        ("buffered", Upstream::Buffered),
+        ("header", Upstream::Header),
+    ] {
+        let plan =
+            parse("-", &format!("{SMALLEST}clients: [{{protocol: {word}, thriftProtocol: binary}}]\n"))?;
+        let params = client(&plan, "/#/io.l5d.fs/users")?.1;
+        assert_eq!((params.upstream, params.protocol), (upstream, Some(Protocol::Binary)));
+    }
     Ok(())
 }
 
@@ -149,9 +172,13 @@ listeners:
 - name: edge
   ip: 0.0.0.0
   port: 0
+  protocol: buffered
+  thriftProtocol: compact
+  onewayMethods: [note, 'Audit:record']
   dst: /users
   dstPrefix: /in
   thriftMethodInDst: true
+  thriftServiceInDst: true
   maxConcurrentRequests: 1
   maxConnections: 2
   maxInFlight: 3
@@ -170,13 +197,18 @@ listeners:
     let [listener] = plan.listeners() else { return Err(Bad("one listener".into())) };
     let accept = &listener.accept;
     assert_eq!((accept.name.as_str(), accept.address.to_string().as_str()), ("edge", "0.0.0.0:0"));
+    assert_eq!(
+        (accept.protocol, accept.thrift_protocol),
+        (accept::Protocol::Buffered, Some(Protocol::Compact))
+    );
+    assert_eq!(accept.oneway_methods, ["note", "Audit:record"]);
     assert_eq!((accept.max_connections, accept.max_in_flight), (2, 3));
     assert_eq!((accept.max_frame, accept.max_queued), (4096, 8192));
     assert_eq!((accept.stall, accept.idle), (Duration::from_millis(6), Some(Duration::from_millis(7))));
     assert_eq!(accept.compression, CompressionLevel::Accepted);
     assert_eq!(listener.admit.max_concurrent, Some(1));
     assert_eq!(listener.address.prefix.as_str(), "/in");
-    assert!(listener.address.method_in_dst);
+    assert!(listener.address.method_in_dst && listener.address.service_in_dst);
     Ok(())
 }
 

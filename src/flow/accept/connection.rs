@@ -1,11 +1,11 @@
 //! One connection: find out what it speaks, then serve it as that.
 
 use super::Params;
+use super::spoken::{How, Verdict, judge};
 use muxgate_rpc::events::Events;
 use muxgate_rpc::io::{Io, ReadBuffer};
-use muxgate_rpc::{Drain, Pressure, Serve};
+use muxgate_rpc::{Drain, Pressure, Rules, Serve};
 use muxgate_rpc::{mux, thrift};
-use muxgate_wire::detect::{Detected, detect_within};
 use muxgate_wire::mux::handshake::{Compression, Offer};
 use muxgate_wire::mux::limits::Limits;
 use muxgate_wire::mux::server::ServerConfig;
@@ -13,7 +13,6 @@ use std::future::poll_fn;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::task::Poll;
-use tokio::sync::Semaphore;
 use tokio::time::timeout;
 
 /// Bytes asked for by a read, at most, until the protocol is known.
@@ -39,6 +38,7 @@ impl<S: Serve> Shared<S> {
             limits: Limits::DEFAULT.with_message_bytes(params.max_frame),
             ..ServerConfig::default()
         };
+        let rules = Rules::new(params.thrift_protocol, params.oneway_methods.iter().cloned());
         Self {
             service: Arc::new(service),
             events,
@@ -48,15 +48,16 @@ impl<S: Serve> Shared<S> {
                 max_queued: params.max_queued,
                 stall: params.stall,
                 idle: params.idle,
+                rules: rules.clone(),
                 session,
                 pressure,
                 upgrade: None,
             },
             thrift: thrift::ServerParams {
-                max_frame: params.max_frame,
-                stall: params.stall,
-                idle: params.idle,
-                oneways: Arc::new(Semaphore::new(thrift::MAX_ONEWAYS)),
+                max_at_once: params.max_in_flight.min(thrift::MAX_AT_ONCE),
+                max_held: params.max_queued,
+                rules,
+                ..thrift::ServerParams::new(params.max_frame, params.stall, params.idle)
             },
             params,
         }
@@ -65,28 +66,30 @@ impl<S: Serve> Shared<S> {
     /// Serves one connection to its end.
     pub async fn serve<T: Io>(&self, mut io: T, peer: SocketAddr) {
         let mut read = ReadBuffer::new(FIRST_READ);
-        let Some(detected) = self.first_bytes(&mut io, &mut read).await else { return };
+        let Some(verdict) = self.first_bytes(&mut io, &mut read).await else { return };
         let peer = Some(peer);
-        match detected {
-            Detected::Mux => {
+        match verdict {
+            Verdict::Serve(How::Mux) => {
                 // Boxed, so that an idle plain connection does not carry the room for this.
                 let service = Arc::clone(&self.service);
                 let events = Arc::clone(&self.events);
                 Box::pin(mux::serve(io, read, peer, service, &self.mux, &self.drain, events)).await;
             }
-            Detected::FramedBinary | Detected::FramedCompact => {
-                thrift::serve(io, read, peer, &self.service, &self.thrift, &self.drain, &*self.events).await;
+            Verdict::Serve(How::Thrift(framing)) => {
+                let caller = thrift::Caller { io, read, framing, peer };
+                thrift::serve(caller, &self.service, &self.thrift, &self.drain, &*self.events).await;
             }
-            other => {
-                tracing::debug!(?peer, protocol = ?other, "connection refused");
-                self.events.decode_error(cause(other));
+            Verdict::Refuse(cause) => {
+                tracing::debug!(?peer, cause, "connection refused");
+                self.events.decode_error(cause);
             }
+            Verdict::More => {}
         }
     }
 
     /// Reads until the protocol is known. A peer that says nothing may take its time, up to the idle limit; one that has
     /// begun to speak may not.
-    async fn first_bytes<T: Io>(&self, io: &mut T, read: &mut ReadBuffer) -> Option<Detected> {
+    async fn first_bytes<T: Io>(&self, io: &mut T, read: &mut ReadBuffer) -> Option<Verdict> {
         let mut drain = self.drain.watch();
         let first = poll_fn(|cx| {
             if drain.poll(cx).is_ready() {
@@ -107,8 +110,8 @@ impl<S: Serve> Shared<S> {
         }
         let rest = async {
             loop {
-                match detect_within(read.bytes(), self.params.max_frame) {
-                    Detected::NeedMore(_) => {}
+                match judge(self.params.protocol, read.bytes(), self.params.max_frame) {
+                    Verdict::More => {}
                     known => return Some(known),
                 }
                 let more = poll_fn(|cx| read.poll_fill(io, cx, 0)).await;
@@ -121,15 +124,5 @@ impl<S: Serve> Shared<S> {
             self.events.limited("slow_first_bytes");
             None
         })
-    }
-}
-
-fn cause(detected: Detected) -> &'static str {
-    match detected {
-        Detected::THeader => "theader",
-        Detected::UnframedBinary | Detected::UnframedCompact => "unframed",
-        Detected::Tls => "tls",
-        Detected::Http => "http",
-        _ => "unknown_protocol",
     }
 }

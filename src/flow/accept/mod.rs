@@ -5,7 +5,8 @@ mod edge;
 mod events;
 mod listener;
 mod params;
+mod spoken;
 
 pub use edge::Edge;
 pub use listener::Listener;
-pub use params::Params;
+pub use params::{Params, Protocol};

@@ -1,8 +1,26 @@
 //! What can be set on a listener.
 
+use bytes::Bytes;
 use muxgate_wire::mux::handshake::CompressionLevel;
+use muxgate_wire::thrift;
 use std::net::SocketAddr;
 use std::time::Duration;
+
+/// What the connections of a listener speak.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Protocol {
+    /// What their first bytes say.
+    #[default]
+    Detect,
+    /// Mux.
+    ThriftMux,
+    /// Thrift in frames, TTwitter too.
+    Framed,
+    /// Thrift messages back to back.
+    Buffered,
+    /// Thrift in THeader frames.
+    Header,
+}
 
 /// Settings of one listener.
 #[derive(Clone, Debug, PartialEq)]
@@ -11,11 +29,18 @@ pub struct Params {
     pub name: String,
     /// Where to listen.
     pub address: SocketAddr,
+    /// What connections speak; those that speak something else are closed.
+    pub protocol: Protocol,
+    /// What calls are encoded in; others are refused. None: either.
+    pub thrift_protocol: Option<thrift::Protocol>,
+    /// Methods that get no reply, whatever their messages say.
+    pub oneway_methods: Vec<Bytes>,
     /// Largest frame taken, in bytes without its length prefix. Apache Thrift's default.
     pub max_frame: usize,
     /// Connections held at once; more are closed at once, and counted.
     pub max_connections: usize,
-    /// Calls in flight on one Mux connection; more are nacked.
+    /// Calls in flight on one connection. Above it those by Mux are nacked; plain ones wait unread, also above
+    /// [`MAX_AT_ONCE`](muxgate_rpc::thrift::MAX_AT_ONCE).
     pub max_in_flight: usize,
     /// Unwritten reply bytes held for one connection; above it nothing more is read from that peer until it reads.
     pub max_queued: usize,
@@ -33,6 +58,9 @@ impl Params {
         Self {
             name: name.into(),
             address,
+            protocol: Protocol::default(),
+            thrift_protocol: None,
+            oneway_methods: Vec::new(),
             max_frame: 16_384_000,
             max_connections: 10_000,
             max_in_flight: 16_384,

@@ -32,7 +32,7 @@ pub(crate) const READS_A_TURN: u32 = 2;
 
 /// Gives others their turn: those that can run, and those whose sockets have become ready meanwhile. The task that asked
 /// is woken after them.
-fn give_way(cx: &mut Context<'_>) {
+pub(crate) fn give_way(cx: &mut Context<'_>) {
     // Polled once, it leaves the waker with the runtime; there is no need to poll it again.
     let _ = pin!(tokio::task::yield_now()).poll(cx);
 }

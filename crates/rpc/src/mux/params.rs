@@ -1,7 +1,7 @@
 //! What can be set on a caller's Mux connection.
 
 use super::stream::Upgrade;
-use crate::Pressure;
+use crate::{Pressure, Rules};
 use muxgate_wire::mux::server::ServerConfig;
 use std::sync::Arc;
 use std::time::Duration;
@@ -17,6 +17,8 @@ pub struct ServerParams {
     pub stall: Duration,
     /// A connection with nothing in flight for so long is drained.
     pub idle: Option<Duration>,
+    /// Rules for the calls.
+    pub rules: Rules,
     /// Settings of the session: handshake, limits.
     pub session: ServerConfig,
     /// What the listener takes at once: when it is too much, callers are told to stay away for a while.

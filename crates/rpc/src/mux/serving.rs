@@ -8,8 +8,9 @@ use crate::events::Events;
 use crate::io::{Io, ReadBuffer, poll_write};
 use crate::pressure::{HOLD, Pressure, is_calm};
 use crate::request::Discarded;
+use crate::rules::WrongProtocol;
 use crate::tls::Identity;
-use crate::{Failure, Request, Response, Serve, Why, bridge};
+use crate::{Failure, Request, Response, Rules, Serve, Why, bridge};
 use bytes::{Buf, Bytes};
 use futures_util::task::AtomicWaker;
 use muxgate_wire::mux::frame;
@@ -180,6 +181,7 @@ pub(super) struct Socket<T, S> {
     unflushed: bool,
     service: Arc<S>,
     events: Arc<dyn Events>,
+    rules: Rules,
     max_frame: u32,
     stall: Duration,
     idle: Option<Duration>,
@@ -219,6 +221,7 @@ impl<T: Io, S: Serve> Socket<T, S> {
             unflushed: false,
             service,
             events,
+            rules: params.rules.clone(),
             max_frame: u32::try_from(params.max_frame).unwrap_or(u32::MAX),
             stall: params.stall,
             idle: params.idle,
@@ -431,7 +434,12 @@ impl<T: Io, S: Serve> Socket<T, S> {
         request: MuxRequest,
         now: Instant,
     ) {
-        let mut request = match build(request, session.peer, now) {
+        let built = build(request, session.peer, now).and_then(|mut request| {
+            let wrong = |wrong: WrongProtocol| Failure::new(Why::BadRequest, wrong.to_string());
+            self.rules.apply(&mut request.body).map_err(wrong)?;
+            Ok(request)
+        });
+        let mut request = match built {
             Ok(request) => request,
             Err(failure) => {
                 self.events.decode_error("dispatch");

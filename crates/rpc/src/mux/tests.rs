@@ -100,6 +100,7 @@ fn params(offer: Offer) -> ServerParams {
         max_queued: 16 << 20,
         stall: Duration::from_secs(10),
         idle: None,
+        rules: crate::Rules::default(),
         session: ServerConfig { offer, ..ServerConfig::default() },
         pressure: Pressure::default(),
         upgrade: Some(Arc::new(Turned)),

@@ -1,93 +1,199 @@
-//! A plain Thrift caller's connection: framed binary or compact, upgraded to TTwitter when it asks.
+//! A plain Thrift caller's connection: framed (upgraded to TTwitter when it asks), unframed, or in THeader frames.
 //!
 //! ```text
-//!            frame            reply written
+//!            message          all replies written
 //!  ┌─► idle ───────► calling ───────────────┐
-//!  │    │ drain, end   │ reset: call dropped │
+//!  │    │ drain, end   │ reset: calls dropped│
 //!  │    ▼              ▼                     │
 //!  │  closed ◄──────────                     │
 //!  └─────────────────────────────────────────┘
 //! ```
 //!
-//! One call at a time, answered in order; not reading is the back pressure. An end of input is not the same as "I am
-//! gone": what was asked before it is answered. Only a reset cancels the call.
+//! One call runs in the connection's own task. Those that its caller sends without waiting run beside it, in a bounded
+//! line, and are answered in the order of the calls; beyond the bound, not reading is the back pressure. An end of input
+//! is not the same as "I am gone": what was asked before it is answered. Only a reset cancels calls.
+
+mod asked;
+mod cutter;
+mod line;
+#[cfg(test)]
+mod tests;
+mod wait;
+mod write;
 
 use crate::drain::{Drain, DrainWatch};
 use crate::events::Events;
-use crate::io::{Io, ReadBuffer, frame, poll_write_all};
-use crate::{Failure, Payload, Request, Response, Serve, bridge};
-use bytes::{Buf, Bytes, BytesMut};
-use futures_util::poll;
-use muxgate_wire::thrift::{Protocol, framing, peek, ttwitter};
-use std::future::{Future, poll_fn};
+use crate::io::{Io, ReadBuffer};
+use crate::{Request, Rules, Serve};
+use asked::{Envelope, Reader, Reply, Settled};
+use bytes::Bytes;
+use cutter::Cutter;
+use line::Line;
+use std::future::{Pending, poll_fn};
 use std::net::SocketAddr;
-use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::task::Poll;
 use std::time::Duration;
 use tokio::sync::Semaphore;
-use tokio::time::{Instant, Sleep, sleep, timeout};
-
-/// How often a caller that is not read from is looked at.
-const LOOK_EVERY: Duration = Duration::from_secs(1);
+use tokio::time::timeout;
 
 /// Oneway calls of one listener that go on while their connections do something else. Beyond it a connection waits for its
 /// own.
 pub const MAX_ONEWAYS: usize = 4096;
 
-/// Bytes of later requests that are taken in while a call is in progress.
-const READ_AHEAD: usize = super::READ_CHUNK;
+/// Calls of one connection that run at once, at most; more wait unread.
+pub const MAX_AT_ONCE: usize = 64;
+
+/// How messages are told apart on a connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Framing {
+    /// Each has its length in front.
+    Framed,
+    /// They follow each other without lengths: the end of each is found by walking it.
+    Buffered,
+    /// Each has its length and a header in front.
+    Header,
+}
 
 /// Settings of a caller's connection.
 #[derive(Clone, Debug)]
 pub struct ServerParams {
-    /// Largest request taken, in bytes.
+    /// Largest message taken, in bytes.
     pub max_frame: usize,
-    /// Time for a frame that has begun to be read whole, and for a reply to make progress.
+    /// Time for a message that has begun to be read whole, and for a reply to make progress.
     pub stall: Duration,
     /// A connection without a call is closed after this time.
     pub idle: Option<Duration>,
     /// Shared by all connections of a listener: [`MAX_ONEWAYS`] oneway calls go on beside what their connections do.
     pub oneways: Arc<Semaphore>,
+    /// Calls that run at once; [`MAX_AT_ONCE`] at most.
+    pub max_at_once: usize,
+    /// Above so many bytes of calls that run and of replies that wait for their turn, no further call is begun.
+    pub max_held: usize,
+    /// Rules for the calls.
+    pub rules: Rules,
+}
+
+impl ServerParams {
+    /// Settings with these limits of size and time, and the defaults for the rest.
+    pub fn new(max_frame: usize, stall: Duration, idle: Option<Duration>) -> Self {
+        Self {
+            max_frame,
+            stall,
+            idle,
+            oneways: Arc::new(Semaphore::new(MAX_ONEWAYS)),
+            max_at_once: MAX_AT_ONCE,
+            max_held: 16 << 20,
+            rules: Rules::default(),
+        }
+    }
+}
+
+/// A caller's connection as it was found.
+#[derive(Debug)]
+pub struct Caller<T> {
+    /// The socket.
+    pub io: T,
+    /// What was read of it to find out what it speaks.
+    pub read: ReadBuffer,
+    /// What it speaks.
+    pub framing: Framing,
+    /// Who it is.
+    pub peer: Option<SocketAddr>,
 }
 
 /// Serves one connection until the caller leaves, breaks the protocol, or `drain` begins and no call is left.
 pub async fn serve<T: Io>(
-    io: T,
-    read: ReadBuffer,
-    peer: Option<SocketAddr>,
+    caller: Caller<T>,
     service: &Arc<impl Serve>,
     params: &ServerParams,
     drain: &Drain,
     events: &dyn Events,
 ) {
+    let Caller { io, read, framing, peer } = caller;
+    let mut session = Session {
+        io,
+        read,
+        ended: false,
+        lost: false,
+        cutter: Cutter::new(framing, params.max_frame),
+        reader: Reader::new(framing, peer, params, events),
+        line: None,
+        service,
+        framing,
+        params,
+        events,
+    };
     let mut drain = drain.watch();
-    let mut session = Session { io, read, ended: false, upgraded: None, first: true, peer, params, events };
-    while let Some(frame) = session.next_frame(&mut drain).await {
-        if session.answer(frame, service).await.is_none() {
-            return;
-        }
-    }
+    while session.turn(&mut drain).await.is_some() {}
 }
 
-struct Session<'a, T> {
+struct Session<'a, T, S> {
     io: T,
     read: ReadBuffer,
     /// The caller sends no more.
     ended: bool,
-    /// The protocol of TTwitter's headers, once upgraded.
-    upgraded: Option<Protocol>,
-    /// No frame has come yet: only now the upgrade call is one.
-    first: bool,
-    peer: Option<SocketAddr>,
+    /// Where the next message begins is not known any more, or what the caller speaks.
+    lost: bool,
+    cutter: Cutter,
+    reader: Reader<'a>,
+    /// Calls that were sent behind the one that runs in this task.
+    line: Option<Box<Line>>,
+    service: &'a Arc<S>,
+    framing: Framing,
     params: &'a ServerParams,
     events: &'a dyn Events,
 }
 
-impl<T: Io> Session<'_, T> {
-    /// The next request, or none when the connection is to be closed.
-    async fn next_frame(&mut self, drain: &mut DrainWatch) -> Option<Bytes> {
-        if let Some(ready) = self.buffered_frame() {
+impl<T: Io, S: Serve> Session<'_, T, S> {
+    /// One call and its answer, in most cases; none when the connection is to be closed.
+    async fn turn(&mut self, drain: &mut DrainWatch) -> Option<()> {
+        if self.line.is_some() {
+            let answer = self.wait(None::<Pending<Option<Reply>>>).await?;
+            if self.line.as_ref().is_some_and(|line| line.is_empty()) {
+                self.line = None;
+            }
+            return self.give(answer).await;
+        }
+        let message = self.next_message(drain).await?;
+        match self.reader.read(message) {
+            Ok((request, _)) if request.body.is_oneway() => {
+                let mut request = Some(request);
+                poll_fn(|cx| {
+                    if let Some(request) = request.take() {
+                        self.fire(request, cx);
+                    }
+                    Poll::Ready(Some(()))
+                })
+                .await
+            }
+            Ok((request, envelope)) => {
+                let answer = self.wait(Some(call(self.service, request, envelope))).await?;
+                self.give(answer).await
+            }
+            Err(settled) => self.settle(settled).await,
+        }
+    }
+
+    async fn settle(&mut self, settled: Settled) -> Option<()> {
+        match settled {
+            Settled::Answer(reply) => self.give(Some(reply)).await,
+            Settled::Nothing => Some(()),
+            Settled::Lost => None,
+        }
+    }
+
+    /// Writes a reply, if there is one to write.
+    async fn give(&mut self, reply: Option<Reply>) -> Option<()> {
+        match reply {
+            Some(reply) => self.write(reply).await,
+            None => Some(()),
+        }
+    }
+
+    /// The next message, or none when the connection is to be closed.
+    async fn next_message(&mut self, drain: &mut DrainWatch) -> Option<Bytes> {
+        if let Some(ready) = self.buffered_message().await {
             return ready;
         }
         if self.read.bytes().is_empty() {
@@ -107,12 +213,12 @@ impl<T: Io> Session<'_, T> {
                 None => fill.await,
             };
             self.ended |= !matches!(filled, Ok(1..));
-            if let Some(ready) = self.buffered_frame() {
+            if let Some(ready) = self.buffered_message().await {
                 return ready;
             }
         }
-        match timeout(self.params.stall, self.rest_of_frame()).await {
-            Ok(frame) => frame,
+        match timeout(self.params.stall, self.rest_of_message()).await {
+            Ok(message) => message,
             Err(_) => {
                 self.events.limited("slow_frame");
                 None
@@ -120,174 +226,41 @@ impl<T: Io> Session<'_, T> {
         }
     }
 
-    /// `Some(None)`: the stream is lost.
-    fn buffered_frame(&mut self) -> Option<Option<Bytes>> {
-        match framing::next_frame(self.read.bytes_mut(), self.params.max_frame) {
-            Ok(Some(frame)) => Some(Some(frame)),
+    /// `Some(None)`: there will be none any more.
+    async fn buffered_message(&mut self) -> Option<Option<Bytes>> {
+        if self.lost {
+            return Some(None);
+        }
+        match self.cutter.next(self.read.bytes_mut()) {
+            Ok(Some(message)) => Some(Some(message)),
             Ok(None) if self.ended => Some(None),
             Ok(None) => None,
-            Err(error) => {
-                self.events.decode_error(match error {
-                    framing::FrameError::Negative(_) => "negative_length",
-                    framing::FrameError::TooLong { .. } => "frame_too_long",
-                });
+            Err(lost) => {
+                self.events.decode_error(lost.cause);
+                self.lost = true;
+                if let Some(body) = lost.last_words {
+                    let _ = self.write(Reply::plain(body)).await;
+                }
                 Some(None)
             }
         }
     }
 
-    async fn rest_of_frame(&mut self) -> Option<Bytes> {
+    async fn rest_of_message(&mut self) -> Option<Bytes> {
         loop {
-            let missing = framing::needed(self.read.bytes(), self.params.max_frame);
+            let missing = self.cutter.missing(self.read.bytes());
             let filled = poll_fn(|cx| self.read.poll_fill(&mut self.io, cx, missing)).await;
             self.ended |= !matches!(filled, Ok(1..));
-            if let Some(ready) = self.buffered_frame() {
+            if let Some(ready) = self.buffered_message().await {
                 return ready;
             }
         }
     }
-
-    /// Answers one request; none when the connection is to be closed.
-    async fn answer(&mut self, frame: Bytes, service: &Arc<impl Serve>) -> Option<()> {
-        let first = std::mem::replace(&mut self.first, false);
-        if first && let Some((protocol, reply)) = upgrade_reply(&frame) {
-            self.write(reply).await?;
-            self.upgraded = Some(protocol);
-            return Some(());
-        }
-        let read = match self.upgraded {
-            Some(protocol) => bridge::from_ttwitter(frame, protocol, self.peer),
-            None => bridge::from_thrift(frame, self.peer).map(Ok),
-        };
-        let mut request = match read {
-            Ok(Ok(request)) => request,
-            Ok(Err((payload, failure))) => return self.refuse(&payload, &failure).await,
-            Err(_) => {
-                self.events.decode_error("thrift");
-                return None;
-            }
-        };
-        if request.body.is_oneway() {
-            self.fire(request, service).await;
-            return Some(());
-        }
-        let payload = request.body.clone();
-        match self.watch(service.call(&mut request)).await? {
-            Ok(Response { body, .. }) => self.write(body).await,
-            Err(failure) => self.refuse(&payload, &failure).await,
-        }
-    }
-
-    /// Nobody waits for a oneway call, nor is it of interest whether its caller is still there. It is begun before the next
-    /// call of the connection is, and then goes on beside it: a Mux service may take its time to acknowledge it.
-    async fn fire(&self, mut request: Request, service: &Arc<impl Serve>) {
-        let room = Arc::clone(&self.params.oneways).try_acquire_owned();
-        let service = Arc::clone(service);
-        let mut call = Box::pin(async move {
-            let _ = service.call(&mut request).await;
-        });
-        match room {
-            Ok(room) if poll!(&mut call).is_pending() => {
-                tokio::spawn(async move {
-                    call.await;
-                    drop(room);
-                });
-            }
-            Ok(_) => {}
-            Err(_) => call.await,
-        }
-    }
-
-    async fn refuse(&mut self, call: &Payload, failure: &Failure) -> Option<()> {
-        if call.is_oneway() {
-            return Some(());
-        }
-        self.write(bridge::exception(call, failure)).await
-    }
-
-    /// Waits for the answer and, meanwhile, reads ahead a little: a reset shows itself there, and drops the call. A caller
-    /// that sends no more may have closed only its half, or be gone: it is waited for, but not for ever.
-    async fn watch(
-        &mut self,
-        call: impl Future<Output = Result<Response, Failure>>,
-    ) -> Option<Result<Response, Failure>> {
-        let mut call = pin!(call);
-        let mut look = pin!(None::<Sleep>);
-        let mut deaf_since = None;
-        let answer = poll_fn(|cx| {
-            if let Poll::Ready(answer) = call.as_mut().poll(cx) {
-                return Poll::Ready(Some(answer));
-            }
-            while !self.ended && self.read.bytes().len() < READ_AHEAD {
-                match self.read.poll_fill(&mut self.io, cx, 0) {
-                    Poll::Ready(Ok(0)) => self.ended = true,
-                    Poll::Ready(Ok(_)) => {}
-                    Poll::Ready(Err(_)) => return Poll::Ready(None),
-                    Poll::Pending => return Poll::Pending,
-                }
-            }
-            // Nothing is read any more: look now and then whether the caller is still there.
-            let since = *deaf_since.get_or_insert_with(Instant::now);
-            loop {
-                if look.is_none() {
-                    look.set(Some(sleep(LOOK_EVERY)));
-                }
-                let due = look.as_mut().as_pin_mut().is_some_and(|timer| timer.poll(cx).is_ready());
-                if !due {
-                    return Poll::Pending;
-                }
-                look.set(None);
-                let reset = matches!(Pin::new(&mut self.io).poll_write(cx, &[]), Poll::Ready(Err(_)));
-                if reset || (self.ended && since.elapsed() >= self.params.stall) {
-                    return Poll::Ready(None);
-                }
-            }
-        });
-        let answer = answer.await;
-        if answer.is_none() {
-            self.events.abandoned();
-        }
-        answer
-    }
-
-    /// Writes one frame; none when the caller does not take it.
-    async fn write(&mut self, body: Bytes) -> Option<()> {
-        let mut header = BytesMut::new();
-        if self.upgraded.is_some() {
-            ttwitter::ResponseHeader::write_empty(&mut header);
-        }
-        let len = u32::try_from(header.len() + body.len()).ok()?;
-        let mut frame = frame(&[&len.to_be_bytes(), &header], body);
-        loop {
-            // The timer is made only if the socket does not take all at once.
-            let before = frame.remaining();
-            let mut stalled = pin!(sleep_after_first_poll(self.params.stall));
-            let written = poll_fn(|cx| match poll_write_all(&mut self.io, cx, &mut frame) {
-                Poll::Ready(written) => Poll::Ready(written.map(|()| true)),
-                Poll::Pending => stalled.as_mut().poll(cx).map(|()| Ok(false)),
-            });
-            match written.await {
-                Ok(true) => return Some(()),
-                Ok(false) if frame.remaining() < before => {}
-                Ok(false) => {
-                    self.events.limited("slow_reader");
-                    return None;
-                }
-                Err(_) => return None,
-            }
-        }
-    }
 }
 
-/// A timer that costs nothing until it is waited for.
-async fn sleep_after_first_poll(time: Duration) {
-    sleep(time).await;
-}
-
-/// The answer to an upgrade call; none for any other message.
-fn upgrade_reply(frame: &Bytes) -> Option<(Protocol, Bytes)> {
-    let head = peek(frame).ok().filter(|head| ttwitter::is_upgrade_call(head, frame))?;
-    let mut reply = BytesMut::new();
-    ttwitter::write_upgrade_reply(head.form(), &mut reply);
-    Some((head.protocol, reply.freeze()))
+/// Makes a call, and puts what comes of it into the form of its caller; none for one that has no reply.
+async fn call<S: Serve>(service: &Arc<S>, mut request: Request, envelope: Envelope) -> Option<Reply> {
+    let asked = request.body.clone();
+    let result = service.call(&mut request).await;
+    Reply::of(result, &asked, envelope)
 }

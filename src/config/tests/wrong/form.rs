@@ -78,7 +78,7 @@ error: unknown key `usage` in the file
 listeners:
 - port: 4114
   label: in
-  thriftProtocol: compact
+  thriftFramed: false
 clients:
 - kind: io.l5d.static
   thriftFramed: true
@@ -91,12 +91,12 @@ error: unknown key `label` in a listener
   |   ^^^^^
   = help: did you mean `name`?
 
-error: unknown key `thriftProtocol` in a listener
+error: unknown key `thriftFramed` in a listener
  --> gate.yaml:5:3
   |
-5 |   thriftProtocol: compact
-  |   ^^^^^^^^^^^^^^
-  = help: the protocol is told from the first bytes of a connection: leave this out
+5 |   thriftFramed: false
+  |   ^^^^^^^^^^^^
+  = help: write `protocol: framed` or `protocol: buffered`, or leave it out: first bytes tell
 
 error: unknown key `kind` in an entry of `clients`
  --> gate.yaml:7:3
@@ -110,7 +110,7 @@ error: unknown key `thriftFramed` in an entry of `clients`
   |
 8 |   thriftFramed: true
   |   ^^^^^^^^^^^^
-  = help: write `protocol: framed`
+  = help: write `protocol: framed` or `protocol: buffered`
 
 4 errors
 ",

@@ -91,6 +91,62 @@ error: `a b` cannot be the name of a listener
 ",
     },
     Case {
+        about: "protocols that are none",
+        file: "dtab: /svc => /$/inet/127.0.0.1/9000
+listeners:
+- {port: 4114, protocol: bufered}
+- {port: 4115, protocol: http}
+- {port: 4116, thriftProtocol: json}
+- {port: 4117, onewayMethods: note}
+- {port: 4118, onewayMethods: [7, '']}
+",
+        said: "
+error: `protocol` cannot be `bufered`
+ --> gate.yaml:3:26
+  |
+3 | - {port: 4114, protocol: bufered}
+  |                          ^^^^^^^
+  = help: did you mean `buffered`?
+
+error: `protocol` cannot be `http`
+ --> gate.yaml:4:26
+  |
+4 | - {port: 4115, protocol: http}
+  |                          ^^^^
+  = help: there are detect, thriftmux, framed, buffered, header
+
+error: `thriftProtocol` cannot be `json`
+ --> gate.yaml:5:32
+  |
+5 | - {port: 4116, thriftProtocol: json}
+  |                                ^^^^
+  = help: there are detect, binary, compact
+
+error: `onewayMethods` is a list of texts, this is the text `note`
+ --> gate.yaml:6:31
+  |
+6 | - {port: 4117, onewayMethods: note}
+  |                               ^^^^
+  = help: for example `onewayMethods: [note, Audit:record]`
+
+error: `onewayMethods` is a list of texts, this is the number 7
+ --> gate.yaml:7:32
+  |
+7 | - {port: 4118, onewayMethods: [7, '']}
+  |                                ^
+  = help: for example `onewayMethods: [note, Audit:record]`
+
+error: a text of `onewayMethods` is empty
+ --> gate.yaml:7:35
+  |
+7 | - {port: 4118, onewayMethods: [7, '']}
+  |                                   ^^
+  = help: for example `onewayMethods: [note, Audit:record]`
+
+6 errors
+",
+    },
+    Case {
         about: "no listener",
         file: "dtab: /svc => /$/inet/127.0.0.1/9000
 listeners: []
