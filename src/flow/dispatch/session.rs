@@ -52,6 +52,7 @@ impl Session {
                     connect: params.connect,
                     max_frame: params.max_frame,
                     declared_fails: params.declared_fails,
+                    life: params.pool.life,
                     session,
                 };
                 Self::Mux(mux::Client::new(params, events))
@@ -64,6 +65,7 @@ impl Session {
                     max_size: params.pool.max_size,
                     max_waiters: params.pool.max_waiters,
                     idle: params.pool.idle,
+                    life: params.pool.life,
                     max_frame: params.max_frame,
                     declared_fails: params.declared_fails,
                 };
