@@ -66,6 +66,7 @@ impl Multiplexed {
             declared_fails: false,
             life: None,
             session: ClientConfig::default(),
+            upgrade: None,
         };
         Self(mux::Client::new(params, Arc::new(Uncounted)))
     }

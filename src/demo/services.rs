@@ -200,6 +200,7 @@ async fn connection(socket: TcpStream, peer: SocketAddr, endpoint: Arc<Endpoint>
         idle: None,
         rules: Rules::default(),
         session: ServerConfig::default(),
+        upgrade: None,
     };
     mux::serve(socket, read, Some(peer), endpoint, &params, &ended, Arc::new(Uncounted)).await;
 }

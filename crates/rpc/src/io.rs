@@ -3,10 +3,10 @@
 use bytes::buf::Chain;
 use bytes::{Buf, Bytes, BytesMut};
 use std::future::poll_fn;
-use std::io;
+use std::io::{self, IoSlice};
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
-use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio_util::io::{poll_read_buf, poll_write_buf};
 
 /// A connection's byte stream: TCP, TLS over TCP, or memory in tests.
@@ -50,6 +50,11 @@ impl ReadBuffer {
         &self.bytes
     }
 
+    /// Takes all that was read and not yet taken: it belongs to another stream.
+    pub fn take(&mut self) -> BytesMut {
+        std::mem::take(&mut self.bytes)
+    }
+
     /// Gives memory back if nothing is waiting in it. Called when a connection has no call in flight: with calls in
     /// flight the tail of the buffer is still good for the next read.
     pub fn release(&mut self) {
@@ -80,10 +85,69 @@ impl ReadBuffer {
     }
 }
 
+/// A connection of which some bytes have been read already: they come first, again.
+#[derive(Debug)]
+pub struct Prefixed<T> {
+    first: Bytes,
+    io: T,
+}
+
+impl<T: Io> Prefixed<T> {
+    /// `first`, and then what `io` brings.
+    pub fn new(first: Bytes, io: T) -> Self {
+        Self { first, io }
+    }
+}
+
+impl<T: Io> AsyncRead for Prefixed<T> {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buf: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        if self.first.is_empty() {
+            return Pin::new(&mut self.io).poll_read(cx, buf);
+        }
+        let count = self.first.len().min(buf.remaining());
+        buf.put_slice(&self.first.split_to(count));
+        if self.first.is_empty() {
+            // Gives the memory back that it was part of.
+            self.first = Bytes::new();
+        }
+        Poll::Ready(Ok(()))
+    }
+}
+
+impl<T: Io> AsyncWrite for Prefixed<T> {
+    fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &[u8]) -> Poll<io::Result<usize>> {
+        Pin::new(&mut self.io).poll_write(cx, buf)
+    }
+
+    fn poll_write_vectored(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        bufs: &[IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        Pin::new(&mut self.io).poll_write_vectored(cx, bufs)
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        self.io.is_write_vectored()
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.io).poll_flush(cx)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.io).poll_shutdown(cx)
+    }
+}
+
 /// Most that a declared frame length makes us reserve before its bytes are there: a length is never believed.
 const MOST_RESERVED: usize = 256 << 10;
 
-/// Writes all of `buf`, in vectored writes.
+/// Writes all of `buf`, in vectored writes, and flushes: TLS may hold bytes back that it has taken.
 ///
 /// # Errors
 /// Those of the socket; a peer that takes nothing more is `WriteZero`.
@@ -91,7 +155,7 @@ pub async fn write_all(io: &mut (impl AsyncWrite + Unpin), buf: &mut impl Buf) -
     poll_fn(|cx| poll_write_all(io, cx, buf)).await
 }
 
-/// Writes all of `buf`, in vectored writes; Pending when the socket takes no more now.
+/// Writes all of `buf`, in vectored writes, and flushes; Pending when the socket takes no more now.
 ///
 /// # Errors
 /// Those of the socket; a peer that takes nothing more is `WriteZero`.
@@ -105,7 +169,7 @@ pub fn poll_write_all(
             return Poll::Ready(Err(io::ErrorKind::WriteZero.into()));
         }
     }
-    Poll::Ready(Ok(()))
+    Pin::new(io).poll_flush(cx)
 }
 
 /// Writes once: plainly what lies in one piece, which is cheaper, and else vectored.

@@ -51,6 +51,7 @@ impl<S: Serve> Shared<S> {
                 idle: params.idle,
                 rules: rules.clone(),
                 session,
+                upgrade: None,
             },
             thrift: thrift::ServerParams {
                 max_at_once: params.max_in_flight.min(thrift::MAX_AT_ONCE),

@@ -54,6 +54,7 @@ impl Session {
                     declared_fails: params.declared_fails,
                     life: params.pool.life,
                     session,
+                    upgrade: None,
                 };
                 Self::Mux(mux::Client::new(params, events))
             }

@@ -1,6 +1,7 @@
 //! Calls to one Mux endpoint, over one session that is made when it is needed and replaced when it ends.
 
 use super::dispatching::{Session, judge};
+use super::stream::Upgrade;
 use crate::events::Events;
 use crate::life::jittered;
 use crate::{Failure, Flags, Request, Response, Serve, Status, Why};
@@ -29,6 +30,8 @@ pub struct ClientParams {
     pub life: Option<Duration>,
     /// Settings of each session: handshake, pings, limits.
     pub session: ClientConfig,
+    /// Begins TLS when the handshake says so. To be there if the session's offer says that TLS may begin.
+    pub upgrade: Option<Arc<dyn Upgrade>>,
 }
 
 /// One session to one endpoint, shared by all calls.
@@ -74,8 +77,7 @@ impl Client {
                 self.events.connect_failed();
                 Failure::new(Why::Connect, format!("cannot connect: {error}"))
             })?;
-        let config = self.params.session.clone();
-        let session = Session::start(io, config, self.params.max_frame, Arc::clone(&self.events));
+        let session = Session::start(io, &self.params, Arc::clone(&self.events));
         self.session.store(Some(Arc::clone(&session)));
         self.retire_when_old(&session);
         Ok(session)

@@ -1,12 +1,14 @@
 //! A session for a caller: the socket on one side, tasks that answer calls on the other.
 
 use super::params::ServerParams;
+use super::stream::{Change, Stream, Switch, Upgrade};
 use super::{Clock, READ_CHUNK, READS_A_TURN, give_way};
 use crate::drain::Drain;
 use crate::events::Events;
 use crate::io::{Io, ReadBuffer, poll_write};
 use crate::request::Discarded;
 use crate::rules::WrongProtocol;
+use crate::tls::Identity;
 use crate::{Failure, Request, Response, Rules, Serve, Why, bridge};
 use bytes::{Buf, Bytes};
 use futures_util::task::AtomicWaker;
@@ -20,10 +22,11 @@ use parking_lot::Mutex;
 use std::future::{Future, poll_fn};
 use std::net::SocketAddr;
 use std::pin::{Pin, pin};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::task::{Context, Poll};
+use std::sync::{Arc, OnceLock};
+use std::task::{Context, Poll, ready};
 use std::time::Duration;
+use tokio::io::AsyncWrite;
 use tokio::task::AbortHandle;
 use tokio::time::{Instant, sleep_until};
 
@@ -42,6 +45,8 @@ pub(super) struct Session {
     wake: AtomicWaker,
     clock: Clock,
     peer: Option<SocketAddr>,
+    /// Who the caller is, once it has shown a certificate.
+    identity: OnceLock<Arc<Identity>>,
     /// Bytes of requests that are being answered.
     in_progress: AtomicUsize,
     max_in_progress: usize,
@@ -54,6 +59,7 @@ impl Session {
             wake: AtomicWaker::new(),
             clock: Clock::start(),
             peer,
+            identity: OnceLock::new(),
             in_progress: AtomicUsize::new(0),
             max_in_progress: params.max_queued,
         }
@@ -161,9 +167,13 @@ impl Drop for InProgress {
 
 /// What the connection's own task owns.
 pub(super) struct Socket<T, S> {
-    io: T,
+    io: Stream<T>,
+    switch: Switch,
+    upgrade: Option<Arc<dyn Upgrade>>,
     read: ReadBuffer,
     staged: Staged,
+    /// Something was written that the stream may still hold.
+    unflushed: bool,
     service: Arc<S>,
     events: Arc<dyn Events>,
     rules: Rules,
@@ -192,9 +202,12 @@ impl<T: Io, S: Serve> Socket<T, S> {
     ) -> Self {
         read.set_largest(READ_CHUNK);
         Self {
-            io,
+            io: Stream::Plain(io),
+            switch: Switch::No,
+            upgrade: params.upgrade.clone(),
             read,
             staged: Staged::default(),
+            unflushed: false,
             service,
             events,
             rules: params.rules.clone(),
@@ -212,13 +225,19 @@ impl<T: Io, S: Serve> Socket<T, S> {
     /// Reads and writes until the socket gives and takes no more. Ready: the connection is over.
     fn turn(&mut self, session: &Arc<Session>, cx: &mut Context<'_>) -> Poll<()> {
         // What detection has read already comes first.
-        if !self.read.bytes().is_empty() && self.handle_frames(session).is_err() {
+        if !self.read.bytes().is_empty() && !self.switch.is_due() && self.handle_frames(session).is_err() {
             return self.last_words(session, cx);
         }
         let mut reads = 0;
         loop {
             if self.poll_write(session, cx).is_err() {
                 return Poll::Ready(());
+            }
+            if self.switch.is_due() {
+                if ready!(self.poll_switch(session, cx)).is_err() {
+                    return Poll::Ready(());
+                }
+                continue;
             }
             if reads == READS_A_TURN {
                 give_way(cx);
@@ -249,14 +268,50 @@ impl<T: Io, S: Serve> Socket<T, S> {
         }
     }
 
+    /// Goes over to the stream that was agreed upon, once the Rinit is written. Err: the connection is over.
+    fn poll_switch(&mut self, session: &Arc<Session>, cx: &mut Context<'_>) -> Poll<Result<(), ()>> {
+        if session.machine.lock().is_drained() {
+            return Poll::Ready(Err(()));
+        }
+        if let Switch::Agreed(agreed) = self.switch {
+            if self.staged.has_remaining() || self.unflushed {
+                return Poll::Pending;
+            }
+            if agreed.tls && self.upgrade.is_none() {
+                return Poll::Ready(Err(()));
+            }
+            let change = Change {
+                tls: self.upgrade.clone().filter(|_| agreed.tls),
+                decompress: agreed.compressed.requests,
+                compress: agreed.compressed.responses,
+            };
+            self.io.change(self.read.take(), change);
+            self.switch = Switch::Changing;
+        }
+        match ready!(self.io.poll_changed(cx)) {
+            Ok(Some(identity)) => drop(session.identity.set(Arc::new(identity))),
+            Ok(None) => {}
+            Err(error) => {
+                tracing::debug!(peer = ?session.peer, %error, "TLS did not begin");
+                self.events.decode_error("tls");
+                return Poll::Ready(Err(()));
+            }
+        }
+        self.switch = Switch::No;
+        self.last_active = Instant::now();
+        session.machine.lock().switched();
+        Poll::Ready(Ok(()))
+    }
+
     /// Nothing more to do now: is there anything to wait for?
     fn rest(&mut self, session: &Arc<Session>) -> Poll<()> {
         let machine = session.machine.lock();
-        let quiet = machine.in_flight() == 0 && machine.outbox().is_empty();
+        let written = machine.outbox().is_empty() && self.blocked_since.is_none();
+        let quiet = machine.in_flight() == 0 && written;
         if quiet {
             self.read.release();
         }
-        match machine.is_drained() || (self.ended && quiet) {
+        match (machine.is_drained() && written) || (self.ended && quiet) {
             true => Poll::Ready(()),
             false => Poll::Pending,
         }
@@ -274,11 +329,13 @@ impl<T: Io, S: Serve> Socket<T, S> {
                 session.machine.lock().outbox_mut().hand_out(&mut self.staged);
             }
             if !self.staged.has_remaining() {
-                self.blocked_since = None;
-                return Ok(());
+                return self.poll_flush(cx);
             }
             match poll_write(&mut self.io, cx, &mut self.staged) {
-                Poll::Ready(Ok(1..)) => self.blocked_since = None,
+                Poll::Ready(Ok(1..)) => {
+                    self.unflushed = true;
+                    self.blocked_since = None;
+                }
                 Poll::Ready(_) => return Err(()),
                 Poll::Pending => {
                     self.blocked_since.get_or_insert_with(Instant::now);
@@ -286,6 +343,22 @@ impl<T: Io, S: Serve> Socket<T, S> {
                 }
             }
         }
+    }
+
+    /// Sees to it that nothing of what was written stays in a stream that buffers.
+    fn poll_flush(&mut self, cx: &mut Context<'_>) -> Result<(), ()> {
+        if self.unflushed {
+            match Pin::new(&mut self.io).poll_flush(cx) {
+                Poll::Ready(Ok(())) => self.unflushed = false,
+                Poll::Ready(Err(_)) => return Err(()),
+                Poll::Pending => {
+                    self.blocked_since.get_or_insert_with(Instant::now);
+                    return Ok(());
+                }
+            }
+        }
+        self.blocked_since = None;
+        Ok(())
     }
 
     fn handle_frames(&mut self, session: &Arc<Session>) -> Result<(), ()> {
@@ -320,6 +393,10 @@ impl<T: Io, S: Serve> Socket<T, S> {
                 Ok(ServerEvent::Discarded { token: Some(running), why, .. }) => {
                     let _ = running.discarded.set(why);
                     running.task.abort();
+                }
+                Ok(ServerEvent::Established(agreed)) if agreed.switches() => {
+                    self.switch = Switch::Agreed(agreed);
+                    return Ok(());
                 }
                 Ok(ServerEvent::Refused { why, .. }) => self.events.limited(refusal(&why)),
                 Ok(_) => {}
@@ -368,6 +445,7 @@ impl<T: Io, S: Serve> Socket<T, S> {
         }
         let discarded = Discarded::default();
         request.local.discarded = Some(Arc::clone(&discarded));
+        request.local.identity = session.identity.get().cloned();
         let in_progress = InProgress { session: Arc::clone(session), bytes };
         let service = Arc::clone(&self.service);
         // Boxed, since the runtime would move what is large several times before it is at its place.
