@@ -16,7 +16,12 @@ use tokio::sync::watch;
 /// How a listener's calls are named here: those without a destination go to `/svc/echo`.
 pub fn naming() -> address::Params {
     let path = |text: &str| Path::parse(text).expect("a path");
-    address::Params { prefix: path("/svc"), default: path("/echo"), method_in_dst: false }
+    address::Params {
+        prefix: path("/svc"),
+        default: path("/echo"),
+        method_in_dst: false,
+        service_in_dst: false,
+    }
 }
 
 /// Opens a listener on a free port whose calls all go to `service`. Must be called on a runtime.

@@ -24,8 +24,10 @@ fn write(plan: &Plan, out: &mut String) -> std::fmt::Result {
             "  listens on {} ({}); calls without a destination are named {named}",
             accept.address, accept.name
         )?;
-        if address.method_in_dst {
-            write!(out, "/METHOD")?;
+        let method = if address.method_in_dst { "/METHOD" } else { "" };
+        write!(out, "{method}")?;
+        if address.service_in_dst {
+            write!(out, ", or {}/SERVICE{method} if the method is SERVICE:METHOD", address.prefix)?;
         }
         match admit.max_concurrent {
             Some(most) => writeln!(out, "; at most {most} calls at once")?,

@@ -22,7 +22,7 @@ pub(super) struct Flags {
     #[arg(long, value_name = "DIR", requires = "listen")]
     pub fs: Option<PathBuf>,
     /// What the services speak
-    #[arg(long, value_name = "PROTOCOL", default_value = "thriftmux", value_parser = ["thriftmux", "framed", "ttwitter"])]
+    #[arg(long, value_name = "PROTOCOL", default_value = "thriftmux", value_parser = ["thriftmux", "framed", "ttwitter", "buffered", "header"])]
     pub upstream: String,
     /// Show the admin pages here; `none` switches them off
     #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:9990")]

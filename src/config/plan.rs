@@ -2,6 +2,7 @@
 
 use crate::flow::{accept, address, admit, bind, choose, dispatch};
 use muxgate_wire::name::{Dtab, Path, Prefix};
+use muxgate_wire::thrift::Protocol;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -94,6 +95,8 @@ pub(super) struct ServicePart {
 pub(super) struct ClientPart {
     pub balancer: Option<choose::Balancer>,
     pub upstream: Option<dispatch::Upstream>,
+    pub protocol: Option<Option<Protocol>>,
+    pub strip_service: Option<bool>,
     pub attempt: Option<Option<Duration>>,
     pub connect: Option<Duration>,
     pub accrual: Option<Option<dispatch::Accrual>>,
@@ -195,6 +198,8 @@ impl ClientPart {
     fn apply(&self, choose: &mut choose::Params, dispatch: &mut dispatch::Params) {
         set(&mut choose.balancer, &self.balancer);
         set(&mut dispatch.upstream, &self.upstream);
+        set(&mut dispatch.protocol, &self.protocol);
+        set(&mut dispatch.strip_service, &self.strip_service);
         set(&mut dispatch.attempt, &self.attempt);
         set(&mut dispatch.connect, &self.connect);
         set(&mut dispatch.accrual, &self.accrual);

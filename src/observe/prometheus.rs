@@ -1,5 +1,6 @@
 //! The registry as Prometheus text (version 0.0.4). Library: `prometheus-client`, which names, escapes and orders.
 
+use super::stats::exceptions::TYPES;
 use super::stats::latency::{BOUNDS, Snapshot};
 use super::stats::{Calls, EndpointStats, ListenerStats, Registry, RouteStats, Totals};
 use prometheus_client::collector::Collector;
@@ -129,6 +130,11 @@ fn calls<S>(
         vec![("declared", t.declared + t.declared_failed), ("application", t.application + t.ignored)]
     };
     out.by(&named("exceptions"), "Answered with an exception", "kind", &read, labels, kinds)?;
+    let types = |(_, t, _): &(_, Totals, _)| {
+        TYPES.into_iter().zip(t.exceptions).filter(|(_, count)| *count > 0).collect()
+    };
+    let help = "Answered with a TApplicationException, by its type";
+    out.by(&named("application_exceptions"), help, "type", &read, labels, types)?;
     let in_flight = |(_, t, _): &(_, Totals, _)| i64::try_from(t.in_flight()).ok();
     out.gauge(&named("in_flight_requests"), "Begun and not ended", &read, labels, in_flight)?;
     out.histogram(&named("latency"), "Time from begin to end", &read, labels, |(_, _, latency)| latency)

@@ -25,7 +25,7 @@ const LONGEST_MS: u64 = 50;
 
 #[tokio::test(flavor = "multi_thread")]
 async fn every_reply_reaches_its_caller() {
-    for protocol in ["thriftmux", "framed", "ttwitter"] {
+    for protocol in ["thriftmux", "framed", "ttwitter", "buffered", "header"] {
         let backend = Backend::start().await;
         backend.accept_upgrades();
         backend.decide(|call| {

@@ -54,7 +54,8 @@ impl Response {
 
     /// Judges a reply by its first bytes, as the answer to `call`. Declared exceptions are successes of the session and
     /// count as failures of the call only where `declared_fails` says so; they are told apart in any case by
-    /// [`Reply::Declared`]. The answer to what is not Thrift is not looked at.
+    /// [`Reply::Declared`]. The answer to what is not Thrift is not looked at, and of a result nothing behind its first field:
+    /// a struct cut short, or bytes behind it, reach the caller as they came.
     ///
     /// # Errors
     /// [`Why::BadReply`] for what is no answer to this call: nothing, no Thrift message, a message that is no reply, or
@@ -126,3 +127,6 @@ fn is_callers_fault(kind: ApplicationExceptionType) -> bool {
             | Type::UnsupportedClientType
     )
 }
+
+#[cfg(test)]
+mod tests;

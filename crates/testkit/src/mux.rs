@@ -103,6 +103,34 @@ impl Dispatch {
     }
 }
 
+/// The body of a Tinit or Rinit.
+pub fn init(headers: &[(&str, &str)]) -> Bytes {
+    let mut out = BytesMut::new();
+    out.put_u16(1);
+    for text in headers.iter().flat_map(|(key, value)| [key, value]) {
+        out.put_u32(text.len() as u32);
+        out.put_slice(text.as_bytes());
+    }
+    out.freeze()
+}
+
+/// The headers of a Tinit or Rinit.
+pub fn parse_init(body: &Bytes) -> Option<Pairs> {
+    let mut at = 2;
+    let mut text = || {
+        let head = body.get(at..at + 4)?;
+        let start = at + 4;
+        at = start.checked_add(u32::from_be_bytes([head[0], head[1], head[2], head[3]]) as usize)?;
+        body.get(start..at)?;
+        Some(body.slice(start..at))
+    };
+    let mut headers = Pairs::new();
+    while let Some(key) = text() {
+        headers.push((key, text()?));
+    }
+    (body.get(..2)? == [0, 1]).then_some(headers)
+}
+
 /// An Rdispatch's body.
 pub fn rdispatch(status: u8, contexts: &Pairs, body: &[u8]) -> Bytes {
     let mut out = BytesMut::new();

@@ -17,6 +17,8 @@ pub const ONEWAY: u8 = 4;
 pub enum Protocol {
     /// Strict TBinaryProtocol.
     Binary,
+    /// TBinaryProtocol with the old message header, which has no version.
+    Old,
     /// TCompactProtocol.
     Compact,
 }
@@ -54,6 +56,12 @@ impl Message {
                 let length = at.varint()? as usize;
                 Self { protocol: Protocol::Compact, kind, name: at.take(length)?, seqid, body: Bytes::new() }
             }
+            0 => {
+                let length = usize::try_from(at.i32()?).ok()?;
+                let name = at.take(length)?;
+                let kind = at.take(1)?[0];
+                Self { protocol: Protocol::Old, kind, name, seqid: at.i32()?, body: Bytes::new() }
+            }
             _ => return None,
         };
         Some(Self { body: bytes.slice(at.at..), ..message })
@@ -67,6 +75,12 @@ impl Message {
                 out.put_u32(0x8001_0000 | u32::from(self.kind));
                 out.put_u32(self.name.len() as u32);
                 out.put_slice(&self.name);
+                out.put_i32(self.seqid);
+            }
+            Protocol::Old => {
+                out.put_u32(self.name.len() as u32);
+                out.put_slice(&self.name);
+                out.put_u8(self.kind);
                 out.put_i32(self.seqid);
             }
             Protocol::Compact => {
@@ -99,7 +113,7 @@ impl Message {
     pub fn declared_exception(&self, why: &str) -> Self {
         let mut body = BytesMut::new();
         match self.protocol {
-            Protocol::Binary => body.put_slice(&[12, 0, 1]),
+            Protocol::Binary | Protocol::Old => body.put_slice(&[12, 0, 1]),
             Protocol::Compact => body.put_u8(0x1c),
         }
         body.put_slice(&string_field(self.protocol, 1, why.as_bytes()));
@@ -138,7 +152,7 @@ impl Message {
     pub fn string_argument(&self) -> Option<Bytes> {
         let mut at = Cursor { bytes: &self.body, at: 0 };
         let length = match self.protocol {
-            Protocol::Binary => {
+            Protocol::Binary | Protocol::Old => {
                 let head = at.take(3)?;
                 (head[0] == 11).then_some(())?;
                 usize::try_from(at.i32()?).ok()?
@@ -158,7 +172,7 @@ impl Message {
     fn two_i32(&self) -> Option<(i32, i32)> {
         let mut at = Cursor { bytes: &self.body, at: 0 };
         let mut one = || match self.protocol {
-            Protocol::Binary => (at.take(3)?[0] == 8).then(|| at.i32())?,
+            Protocol::Binary | Protocol::Old => (at.take(3)?[0] == 8).then(|| at.i32())?,
             Protocol::Compact => (at.take(1)?[0] == 0x15).then(|| at.varint())?.map(unzigzag),
         };
         Some((one()?, one()?))
@@ -167,7 +181,7 @@ impl Message {
     fn and(&self) -> Option<Bytes> {
         let mut at = Cursor { bytes: &self.body, at: 0 };
         match self.protocol {
-            Protocol::Binary => {
+            Protocol::Binary | Protocol::Old => {
                 at.take(4)?;
                 let n = usize::try_from(at.i32()?).ok()?;
                 let all = at.take(n)?.iter().all(|b| *b == 1);
@@ -188,7 +202,7 @@ impl Message {
 fn string_field(protocol: Protocol, id: u8, value: &[u8]) -> Bytes {
     let mut out = BytesMut::new();
     match protocol {
-        Protocol::Binary => {
+        Protocol::Binary | Protocol::Old => {
             out.put_slice(&[11, 0, id]);
             out.put_u32(value.len() as u32);
         }
@@ -208,7 +222,7 @@ fn string_field(protocol: Protocol, id: u8, value: &[u8]) -> Bytes {
 
 fn put_i32(out: &mut BytesMut, protocol: Protocol, id: u8, after: u8, value: i32) {
     match protocol {
-        Protocol::Binary => {
+        Protocol::Binary | Protocol::Old => {
             out.put_slice(&[8, 0, id]);
             out.put_i32(value);
         }
@@ -252,11 +266,15 @@ impl Cursor<'_> {
         self.take(4).map(|b| i32::from_be_bytes([b[0], b[1], b[2], b[3]]))
     }
 
-    fn varint(&mut self) -> Option<u32> {
-        let mut value = 0u32;
-        for shift in (0..35).step_by(7) {
+    pub(crate) fn varint(&mut self) -> Option<u32> {
+        self.varint_long().map(|value| value as u32)
+    }
+
+    pub(crate) fn varint_long(&mut self) -> Option<u64> {
+        let mut value = 0u64;
+        for shift in (0..70).step_by(7) {
             let byte = self.take(1)?[0];
-            value |= u32::from(byte & 0x7f) << shift;
+            value |= u64::from(byte & 0x7f) << shift;
             if byte < 0x80 {
                 return Some(value);
             }
@@ -292,7 +310,7 @@ mod tests {
 
     #[test]
     fn strings_come_back_in_both_protocols() {
-        for protocol in [Protocol::Binary, Protocol::Compact] {
+        for protocol in [Protocol::Binary, Protocol::Old, Protocol::Compact] {
             let call = Message::call(protocol, "echo", -7, &"x".repeat(300));
             let reply = Message::parse(&call.to_bytes()).unwrap().served().unwrap();
             let reply = Message::parse(&reply.to_bytes()).unwrap();

@@ -1,7 +1,8 @@
-//! As much of TTwitter as a test peer needs: the upgrade, and the request header in the binary protocol.
+//! As much of TTwitter as a test peer needs: the upgrade, and the request header, which is written in the binary protocol.
 
 use crate::mux::{Dispatch, Pairs};
 use crate::thrift::{CALL, Cursor, Message, Protocol};
+use crate::walk;
 use bytes::{BufMut, Bytes, BytesMut};
 use std::collections::BTreeMap;
 
@@ -16,9 +17,13 @@ pub fn upgrade() -> Message {
     Message { protocol: Protocol::Binary, kind: CALL, name, seqid: 0, body: Bytes::from_static(&[0]) }
 }
 
-/// A request frame: header and message.
-pub fn parse(frame: &Bytes) -> Option<Dispatch> {
+/// A request frame: header and message. Of a compact header nothing is read.
+pub fn parse(protocol: Protocol, frame: &Bytes) -> Option<Dispatch> {
     let mut at = Cursor { bytes: frame, at: 0 };
+    if protocol == Protocol::Compact {
+        walk::compact(&mut at, walk::STRUCT, 0)?;
+        return Some(Dispatch { body: frame.slice(at.at..), ..Dispatch::default() });
+    }
     let header = fields(&mut at, 0)?;
     let dest = if let Some(Value::Text(dest)) = header.get(&9) { dest.clone() } else { Bytes::new() };
     let at = at.at;
@@ -139,7 +144,7 @@ mod tests {
             dtab: vec![pair(b"/a", b"/b")],
             body: upgrade().to_bytes(),
         };
-        assert_eq!(parse(&to_bytes(&dispatch)), Some(dispatch));
+        assert_eq!(parse(Protocol::Binary, &to_bytes(&dispatch)), Some(dispatch));
         assert_eq!(reply(&Bytes::from_static(&[2, 0, 1, 1, 0, 7])), Some(Bytes::from_static(&[7])));
     }
 }

@@ -7,6 +7,7 @@ use crate::config::plan::{ClientPart, Namer, Rule};
 use crate::flow::choose::Balancer;
 use crate::flow::dispatch::{Accrual, Upstream};
 use muxgate_wire::name::Prefix;
+use muxgate_wire::thrift::Protocol;
 use std::time::Duration;
 
 /// linkerd's `decayTimeMs`.
@@ -23,6 +24,8 @@ const CLIENT: Shape = Shape {
     keys: &[
         "prefix",
         "protocol",
+        "thriftProtocol",
+        "stripServiceName",
         "loadBalancer",
         "failureAccrual",
         "requestAttemptTimeoutMs",
@@ -34,8 +37,7 @@ const CLIENT: Shape = Shape {
     strangers: &[
         ("kind", "entries are matched by `prefix`: leave the kind out"),
         ("configs", "write the entries directly below `clients`"),
-        ("thriftFramed", "write `protocol: framed`"),
-        ("thriftProtocol", "bodies are passed on as they come: leave this out"),
+        ("thriftFramed", "write `protocol: framed` or `protocol: buffered`"),
         ("attemptTTwitterUpgrade", "write `protocol: ttwitter`"),
         ("requeueBudget", "one budget pays for everything: `retries.budget` in an entry of `services`"),
         ("failFast", "endpoints that refuse connections are left out by `failureAccrual`"),
@@ -44,6 +46,17 @@ const CLIENT: Shape = Shape {
         ("tls", "connections to services are plain"),
     ],
 };
+
+const TRANSPORTS: [(&str, Upstream); 5] = [
+    ("thriftmux", Upstream::ThriftMux),
+    ("framed", Upstream::Framed),
+    ("ttwitter", Upstream::TTwitter),
+    ("buffered", Upstream::Buffered),
+    ("header", Upstream::Header),
+];
+
+const PROTOCOLS: [(&str, Option<Protocol>); 3] =
+    [("same", None), ("binary", Some(Protocol::Binary)), ("compact", Some(Protocol::Compact))];
 
 const BALANCER: Shape = Shape {
     what: "`loadBalancer`",
@@ -81,10 +94,10 @@ pub(super) fn clients(root: &Fields<'_>, namers: Option<&[Namer]>) -> Vec<Rule<C
 }
 
 fn entry(fields: &Fields<'_>, namers: Option<&[Namer]>) -> Option<Rule<ClientPart>> {
-    let protocols =
-        [("thriftmux", Upstream::ThriftMux), ("framed", Upstream::Framed), ("ttwitter", Upstream::TTwitter)];
     let mut part = ClientPart {
-        upstream: fields.choice("protocol", &protocols),
+        upstream: fields.choice("protocol", &TRANSPORTS),
+        protocol: fields.choice("thriftProtocol", &PROTOCOLS),
+        strip_service: fields.flag("stripServiceName"),
         balancer: fields
             .section_of_kind("loadBalancer", &BALANCER, &["p2c", "ewma"])
             .and_then(|section| balancer(&section)),

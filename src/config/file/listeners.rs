@@ -34,6 +34,7 @@ const LISTENER: Shape = Shape {
         "dst",
         "dstPrefix",
         "thriftMethodInDst",
+        "thriftServiceInDst",
         "maxConcurrentRequests",
         "maxConnections",
         "maxInFlight",
@@ -85,10 +86,11 @@ fn listener(fields: &Fields<'_>) -> Option<Listener> {
     let prefix = path_or(fields, "dstPrefix", "/svc");
     let default = path_or(fields, "dst", &format!("/{name}"));
     let method_in_dst = fields.flag("thriftMethodInDst").unwrap_or(false);
+    let service_in_dst = fields.flag("thriftServiceInDst").unwrap_or(false);
     port?;
     Some(Listener {
         accept,
-        address: address::Params { prefix: prefix?, default: default?, method_in_dst },
+        address: address::Params { prefix: prefix?, default: default?, method_in_dst, service_in_dst },
         admit,
     })
 }

@@ -105,10 +105,13 @@ services:
   retries: {budget: {percentCanRetry: 0}}
 clients:
 - protocol: framed
+  thriftProtocol: compact
+  stripServiceName: true
   failureAccrual: {kind: none}
   hostConnectionPool: {maxSize: 5, maxWaiters: 6}
 - prefix: /#/io.l5d.fs/mux
   protocol: thriftmux
+  thriftProtocol: same
   loadBalancer: {kind: ewma}
   failureAccrual: {kind: io.l5d.consecutiveFailures, failures: 3, backoff: {kind: constant, ms: 100}}
 - prefix: /#/io.l5d.fs/mux/b
@@ -124,6 +127,7 @@ clients:
     let (balance, plain) = client(&plan, "/#/io.l5d.fs/users")?;
     assert_eq!(balance.balancer, Balancer::LeastLoaded);
     assert_eq!((plain.upstream, plain.accrual), (Upstream::Framed, None));
+    assert_eq!((plain.protocol, plain.strip_service), (Some(Encoding::Compact), true));
     assert_eq!((plain.pool.max_size, plain.pool.max_waiters), (5, 6));
 
     let (balance, mux) = client(&plan, "/#/io.l5d.fs/mux/b")?;
@@ -132,6 +136,24 @@ clients:
     assert_eq!(mux.accrual, Some(Accrual { failures: 3, min_backoff: pause, max_backoff: pause }));
     assert_eq!((mux.upstream, mux.attempt), (Upstream::ThriftMux, Some(Duration::from_millis(250))));
     assert!(mux.declared_fails);
+    assert_eq!((mux.protocol, mux.strip_service), (None, true));
+    Ok(())
+}
+
+#[test]
+fn services_may_speak_any_transport() -> Result<(), Bad> {
+    for (word, upstream) in [
+        ("thriftmux", Upstream::ThriftMux),
+        ("framed", Upstream::Framed),
+        ("ttwitter", Upstream::TTwitter),
+        ("buffered", Upstream::Buffered),
+        ("header", Upstream::Header),
+    ] {
+        let plan =
+            parse("-", &format!("{SMALLEST}clients: [{{protocol: {word}, thriftProtocol: binary}}]\n"))?;
+        let params = client(&plan, "/#/io.l5d.fs/users")?.1;
+        assert_eq!((params.upstream, params.protocol), (upstream, Some(Encoding::Binary)));
+    }
     Ok(())
 }
 
@@ -154,6 +176,7 @@ listeners:
   dst: /users
   dstPrefix: /in
   thriftMethodInDst: true
+  thriftServiceInDst: true
   maxConcurrentRequests: 1
   maxConnections: 2
   maxInFlight: 3
@@ -178,7 +201,7 @@ listeners:
     assert_eq!((accept.stall, accept.idle), (Duration::from_millis(6), Some(Duration::from_millis(7))));
     assert_eq!(listener.admit.max_concurrent, Some(1));
     assert_eq!(listener.address.prefix.as_str(), "/in");
-    assert!(listener.address.method_in_dst);
+    assert!(listener.address.method_in_dst && listener.address.service_in_dst);
     Ok(())
 }
 

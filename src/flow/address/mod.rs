@@ -1,7 +1,7 @@
 //! Which name a call means.
 //!
 //! In comes a request with the destination its caller gave, if any; out goes one whose `dst` is the full name: the
-//! prefix, then the destination or the listener's default, then, if configured, the method.
+//! prefix, then the destination, the multiplexed service or the listener's default, then, if configured, the method.
 
 mod params;
 
@@ -16,6 +16,7 @@ pub struct Address<S> {
     prefix: Path,
     unnamed: Path,
     method_in_dst: bool,
+    service_in_dst: bool,
 }
 
 impl<S> Address<S> {
@@ -26,13 +27,19 @@ impl<S> Address<S> {
             prefix: params.prefix.clone(),
             unnamed: params.prefix.concat(&params.default),
             method_in_dst: params.method_in_dst,
+            service_in_dst: params.service_in_dst,
         }
     }
 
     fn name(&self, request: &Request) -> Result<Path, Failure> {
-        let name = match request.dst.is_empty() {
-            true => self.unnamed.clone(),
-            false => self.prefix.concat(&request.dst),
+        let (service, method) = match self.service_in_dst {
+            true => split(request.body.method_bytes()),
+            false => (None, request.body.method_bytes()),
+        };
+        let name = match (request.dst.is_empty(), service) {
+            (false, _) => self.prefix.concat(&request.dst),
+            (true, Some(service)) => element(&self.prefix, service, "service")?,
+            (true, None) => self.unnamed.clone(),
         };
         if !self.method_in_dst {
             return Ok(name);
@@ -43,9 +50,22 @@ impl<S> Address<S> {
                 "the call's body is not a Thrift message: it has no method",
             ));
         }
-        name.child(request.body.method_bytes())
-            .map_err(|error| Failure::new(Why::BadRequest, format!("method name in the path: {error}")))
+        element(&name, method, "method")
     }
+}
+
+/// The service and the method of a multiplexed name, parted at the first colon (thriftmux spec, section 17).
+fn split(method: &[u8]) -> (Option<&[u8]>, &[u8]) {
+    let mut parts = method.splitn(2, |byte| *byte == b':');
+    match (parts.next(), parts.next()) {
+        (Some(service), Some(method)) => (Some(service), method),
+        _ => (None, method),
+    }
+}
+
+fn element(path: &Path, raw: &[u8], what: &str) -> Result<Path, Failure> {
+    path.child(raw)
+        .map_err(|error| Failure::new(Why::BadRequest, format!("{what} name in the path: {error}")))
 }
 
 impl<S: Serve> Serve for Address<S> {

@@ -11,4 +11,7 @@ pub struct Params {
     pub default: Path,
     /// Adds the method as last element (linkerd's `thriftMethodInDst`).
     pub method_in_dst: bool,
+    /// Names calls without a destination after the service in their method (`Service:method`), if it has one; the method is
+    /// then what stands behind the colon.
+    pub service_in_dst: bool,
 }

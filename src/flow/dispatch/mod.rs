@@ -8,6 +8,7 @@ mod events;
 mod observed;
 mod params;
 mod session;
+mod translate;
 
 pub use params::{Accrual, Params, Pool, Upstream};
 
@@ -22,6 +23,7 @@ use session::Session;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use tower::Layer;
+use translate::{Translated, Translation};
 
 /// Settings of a cluster's endpoints by its bound id.
 pub type ParamsOf = Arc<dyn Fn(&Path) -> Params + Send + Sync>;
@@ -39,18 +41,26 @@ impl Dispatch {
         Self { params, tracer, registry }
     }
 
-    /// The layers of one endpoint, outermost first: span and numbers, accrual, attempt deadline, session.
+    /// The layers of one endpoint, outermost first: span and numbers, accrual, attempt deadline, translation if there is
+    /// any, session.
     pub fn build(&self, cluster: &Path, address: SocketAddr) -> Svc {
         let params = (self.params)(cluster);
         let stats = self.registry.endpoint(cluster.as_str(), address);
         let events = Arc::new(Counted { stats: Arc::clone(&stats), cluster: cluster.clone(), address });
         let session = Session::new(address, &params, Arc::clone(&events) as _);
-        let bounded = AttemptDeadline::new(params.attempt, session);
         let observe = Observe { tracer: self.tracer.clone(), stats, cluster: cluster.clone(), address };
-        match params.accrual {
-            Some(accrual) => observe.over(AccrualLayer::new(accrual, events).layer(bounded)),
-            None => observe.over(bounded),
+        match Translation::of(&params) {
+            Some(translation) => bounded(params, Translated::new(translation, session), observe, events),
+            None => bounded(params, session, observe, events),
         }
+    }
+}
+
+fn bounded(params: Params, session: impl Serve, observe: Observe, events: Arc<Counted>) -> Svc {
+    let bounded = AttemptDeadline::new(params.attempt, session);
+    match params.accrual {
+        Some(accrual) => observe.over(AccrualLayer::new(accrual, events).layer(bounded)),
+        None => observe.over(bounded),
     }
 }
 

@@ -1,5 +1,6 @@
 //! What can be set about an endpoint, by the prefix of the bound id.
 
+use muxgate_wire::thrift::Protocol;
 use std::time::Duration;
 
 /// Settings of a cluster's endpoints.
@@ -7,6 +8,10 @@ use std::time::Duration;
 pub struct Params {
     /// What the services speak.
     pub upstream: Upstream,
+    /// The Thrift protocol the services speak: calls in another are translated. None passes calls on as they come.
+    pub protocol: Option<Protocol>,
+    /// Takes the service's part off the name of a method (`Service:method`).
+    pub strip_service: bool,
     /// Bounds one attempt (linkerd's `requestAttemptTimeoutMs`); none by default.
     pub attempt: Option<Duration>,
     /// Time to connect; a Mux handshake may take five times as long.
@@ -31,6 +36,10 @@ pub enum Upstream {
     Framed,
     /// Framed Thrift that is offered the TTwitter upgrade on every new connection.
     TTwitter,
+    /// Messages without frames; a pool too.
+    Buffered,
+    /// THeader; a pool too.
+    Header,
 }
 
 /// Failure accrual by consecutive failures (linkerd's `io.l5d.consecutiveFailures`).
@@ -59,6 +68,8 @@ impl Default for Params {
     fn default() -> Self {
         Self {
             upstream: Upstream::default(),
+            protocol: None,
+            strip_service: false,
             attempt: None,
             connect: Duration::from_secs(1),
             accrual: Some(Accrual::default()),

@@ -5,6 +5,7 @@ use muxgate_rpc::events::Events;
 use muxgate_rpc::{Failure, Request, Response, Serve, Status, mux, thrift};
 use muxgate_wire::mux::client::ClientConfig;
 use muxgate_wire::mux::limits::Limits;
+use muxgate_wire::thrift::Protocol;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
@@ -18,10 +19,21 @@ const MAX_IN_FLIGHT: usize = 262_144;
 /// Tags that rest before they are used again.
 const TAG_REST: usize = 256;
 
+/// What stands around the messages of a plain service.
+fn transport(params: &Params) -> thrift::Transport {
+    match params.upstream {
+        Upstream::Buffered => thrift::Transport::Buffered,
+        Upstream::Header => thrift::Transport::Header,
+        // Binary is Finagle's default, and the only protocol of the header that most servers of it speak.
+        Upstream::TTwitter => thrift::Transport::TTwitter(params.protocol.unwrap_or(Protocol::Binary)),
+        Upstream::ThriftMux | Upstream::Framed => thrift::Transport::Framed,
+    }
+}
+
 /// One Mux session, or a pool of plain connections.
 pub enum Session {
     Mux(mux::Client),
-    Framed(thrift::Client),
+    Plain(thrift::Client),
 }
 
 impl Session {
@@ -44,10 +56,10 @@ impl Session {
                 };
                 Self::Mux(mux::Client::new(params, events))
             }
-            Upstream::Framed | Upstream::TTwitter => {
+            Upstream::Framed | Upstream::TTwitter | Upstream::Buffered | Upstream::Header => {
                 let params = thrift::ClientParams {
                     address,
-                    ttwitter: params.upstream == Upstream::TTwitter,
+                    transport: transport(params),
                     connect: params.connect,
                     max_size: params.pool.max_size,
                     max_waiters: params.pool.max_waiters,
@@ -55,7 +67,7 @@ impl Session {
                     max_frame: params.max_frame,
                     declared_fails: params.declared_fails,
                 };
-                Self::Framed(thrift::Client::new(params, events))
+                Self::Plain(thrift::Client::new(params, events))
             }
         }
     }
@@ -65,14 +77,14 @@ impl Serve for Session {
     async fn call(&self, request: &mut Request) -> Result<Response, Failure> {
         match self {
             Self::Mux(client) => client.call(request).await,
-            Self::Framed(client) => client.call(request).await,
+            Self::Plain(client) => client.call(request).await,
         }
     }
 
     fn status(&self) -> Status {
         match self {
             Self::Mux(client) => client.status(),
-            Self::Framed(client) => client.status(),
+            Self::Plain(client) => client.status(),
         }
     }
 }

@@ -1,5 +1,6 @@
 //! What became of calls: the counters that listeners, routes and endpoints have in common.
 
+use super::exceptions::{Counts, Exceptions};
 use super::latency::{Latency, Snapshot};
 use muxgate_rpc::{Class, Failure, Reply, Response, Why};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -47,6 +48,7 @@ pub struct Calls {
     declared_failed: AtomicU64,
     application: AtomicU64,
     ignored: AtomicU64,
+    exceptions: Exceptions,
     failed: [AtomicU64; Why::ALL.len()],
     latency: Latency,
 }
@@ -67,6 +69,7 @@ impl Calls {
             declared_failed: read(&self.declared_failed),
             application: read(&self.application),
             ignored: read(&self.ignored),
+            exceptions: self.exceptions.get(),
             failed: std::array::from_fn(|at| self.failed.get(at).map_or(0, read)),
             ..Totals::default()
         };
@@ -108,6 +111,7 @@ pub struct Call<'a> {
 impl Call<'_> {
     /// Counts the end. `now` is the caller's, who needs the time anyway.
     pub fn end(self, result: &Result<Response, Failure>, now: Instant) {
+        self.calls.exceptions.count(result);
         self.end_as(Outcome::of(result), now);
     }
 
@@ -144,6 +148,8 @@ pub struct Totals {
     pub application: u64,
     /// Calls that say nothing about the endpoint.
     pub ignored: u64,
+    /// TApplicationExceptions by type, failures or not.
+    pub exceptions: Counts,
     /// Calls without a reply, by cause, in the order of [`Why::ALL`].
     pub failed: [u64; Why::ALL.len()],
 }
@@ -178,6 +184,7 @@ impl Totals {
 mod tests {
     use super::*;
     use bytes::Bytes;
+    use muxgate_wire::thrift::ApplicationExceptionType;
     use std::time::Duration;
 
     fn reply(reply: Reply, class: Class) -> Result<Response, Failure> {
@@ -192,11 +199,13 @@ mod tests {
         calls.begin(now).end(&reply(Reply::Result, Class::Success), now);
         calls.begin(now).end(&reply(Reply::Declared(1), Class::Success), now);
         calls.begin(now).end(&reply(Reply::Declared(1), Class::Failure), now);
-        calls.begin(now).end_as(Outcome::Application, now);
-        calls.begin(now).end(&reply(Reply::Opaque, Class::Ignorable), now);
+        let kind = ApplicationExceptionType::from;
+        calls.begin(now).end(&reply(Reply::Application(kind(6)), Class::Failure), now);
+        calls.begin(now).end(&reply(Reply::Application(kind(1)), Class::Ignorable), now);
         let totals = calls.totals();
         assert_eq!((totals.requests, totals.success, totals.declared, totals.ignored), (5, 1, 1, 1));
         assert_eq!(totals.failures_total(), 2);
+        assert_eq!(totals.exceptions, [0, 1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0]);
         assert_eq!(totals.in_flight(), 0);
     }
 

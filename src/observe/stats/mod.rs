@@ -4,6 +4,7 @@
 //! of it: what is gone leaves no line behind. Labels come from outside, so their number and length have bounds.
 
 pub mod calls;
+pub mod exceptions;
 pub mod latency;
 mod series;
 mod table;

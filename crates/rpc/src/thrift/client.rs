@@ -1,9 +1,11 @@
-//! Calls to one framed Thrift endpoint.
+//! Calls to one plain Thrift endpoint.
 
-use super::connection::connect_failure;
+use super::Transport;
+use super::connection::{Connection, check, connect_failure};
 use super::pool::{Bounds, Lent, Pool};
 use crate::events::Events;
-use crate::{Failure, Request, Response, Serve, Status, Why};
+use crate::{Failure, Reply, Request, Response, Serve, Status, Why};
+use muxgate_wire::thrift::ApplicationExceptionType;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
@@ -18,8 +20,8 @@ const TIDY_EVERY: Duration = Duration::from_millis(250);
 pub struct ClientParams {
     /// The endpoint.
     pub address: SocketAddr,
-    /// Offer the TTwitter upgrade on every new connection.
-    pub ttwitter: bool,
+    /// What stands around the messages.
+    pub transport: Transport,
     /// Time to connect and upgrade.
     pub connect: Duration,
     /// Most connections at once.
@@ -64,9 +66,10 @@ impl Client {
             let io =
                 TcpStream::connect(self.params.address).await.map_err(|error| connect_failure(&error))?;
             io.set_nodelay(true).map_err(|error| connect_failure(&error))?;
-            let mut connection = super::connection::Connection::new(io, self.params.max_frame);
-            if self.params.ttwitter {
-                connection.upgrade().await.map_err(|error| {
+            let transport = self.params.transport;
+            let mut connection = Connection::new(io, transport, self.params.max_frame);
+            if let Transport::TTwitter(protocol) = transport {
+                connection.upgrade(protocol).await.map_err(|error| {
                     Failure::new(Why::Connect, format!("the TTwitter upgrade failed: {}", error.text()))
                 })?;
             }
@@ -82,12 +85,7 @@ impl Client {
     }
 
     async fn exchange(&self, request: &Request) -> Result<Response, Failure> {
-        if request.body.head().is_none() {
-            return Err(Failure::new(
-                Why::BadRequest,
-                "the call's body is not a Thrift message, and the service speaks nothing else",
-            ));
-        }
+        check(&request.body, self.params.transport)?;
         let mut lent = self.pool.lend().await?;
         if lent.connection.is_none() {
             self.connect(&mut lent).await?;
@@ -104,7 +102,9 @@ impl Client {
             false => Response::judged(&request.body, body, contexts, self.params.declared_fails)?,
         };
         // A connection whose reply was no answer to its call is not used again.
-        lent.give_back();
+        if !doubts_the_stream(response.reply) {
+            lent.give_back();
+        }
         Ok(response)
     }
 }
@@ -117,6 +117,24 @@ impl Serve for Client {
     fn status(&self) -> Status {
         if self.pool.is_full() { Status::Busy } else { Status::Open }
     }
+}
+
+/// Whether the service says that it could not read what was written to it: who knows where it reads on (thriftmux spec,
+/// sections 7 and 15).
+fn doubts_the_stream(reply: Reply) -> bool {
+    use ApplicationExceptionType as Type;
+    matches!(
+        reply,
+        Reply::Application(
+            Type::InvalidMessageType
+                | Type::WrongMethodName
+                | Type::BadSequenceId
+                | Type::ProtocolError
+                | Type::InvalidTransform
+                | Type::InvalidProtocol
+                | Type::UnsupportedClientType
+        )
+    )
 }
 
 /// Counts a call whose future was dropped while its answer was on its way.

@@ -1,26 +1,26 @@
-//! One connection to a framed Thrift service: one call at a time.
+//! One connection to a Thrift service: one call at a time, whatever stands around the messages.
 
-use super::READ_CHUNK;
-use crate::bridge;
+mod buffered;
+mod framed;
+mod header;
+
+use super::{READ_CHUNK, Transport};
 use crate::io::{Io, ReadBuffer, frame, write_all};
-use crate::{Failure, Flags, Request, Why};
-use bytes::{Buf, Bytes, BytesMut};
-use muxgate_wire::thrift::{MessageHead, Protocol, framing, peek, seqid, ttwitter};
-use std::future::poll_fn;
+use crate::{Failure, Flags, Payload, Request, Why};
+use bytes::{Bytes, BytesMut};
+use muxgate_wire::thrift::{MessageHead, framing, peek, seqid};
 use std::io;
 use std::task::{Context, Poll, Waker};
 use tokio::time::Instant;
-
-/// What TTwitter's headers are written in: Finagle's default, and the only form most servers of it speak.
-const HEADER_PROTOCOL: Protocol = Protocol::Binary;
 
 /// An open connection with no call on it, or with exactly one.
 pub(super) struct Connection<T> {
     io: T,
     read: ReadBuffer,
+    transport: Transport,
     max_frame: usize,
-    /// The service took the TTwitter upgrade: requests and replies have headers.
-    upgraded: bool,
+    /// The service took the TTwitter upgrade: requests and replies have headers, in this protocol.
+    upgraded: Option<muxgate_wire::thrift::Protocol>,
     /// Numbers calls that have no number: a reply too many must not pass for the answer to a later call.
     serial: u32,
     /// A oneway call was sent: some servers answer it with an empty frame (thriftmux spec, section 5).
@@ -29,61 +29,57 @@ pub(super) struct Connection<T> {
     pub(super) idle_since: Instant,
 }
 
+/// Refuses a call that could not be sent, before a connection is lent to it.
+pub(super) fn check(call: &Payload, transport: Transport) -> Result<(), Failure> {
+    if call.head().is_none() {
+        let text = "the call's body is not a Thrift message, and the service speaks nothing else";
+        return Err(Failure::new(Why::BadRequest, text));
+    }
+    match transport {
+        Transport::Buffered => buffered::check_end(call),
+        Transport::Framed | Transport::TTwitter(_) | Transport::Header => Ok(()),
+    }
+}
+
+/// Reply contexts and the reply message.
+type Answer = (Vec<(Bytes, Bytes)>, Bytes);
+
 impl<T: Io> Connection<T> {
-    pub(super) fn new(io: T, max_frame: usize) -> Self {
-        let read = ReadBuffer::new(READ_CHUNK);
+    pub(super) fn new(io: T, transport: Transport, max_frame: usize) -> Self {
         Self {
             io,
-            read,
+            read: ReadBuffer::new(READ_CHUNK),
+            transport,
             max_frame,
-            upgraded: false,
+            upgraded: None,
             serial: 0,
             oneway_sent: false,
             idle_since: Instant::now(),
         }
     }
 
-    /// Offers the TTwitter upgrade. A service that refuses it is called plainly from then on.
-    pub(super) async fn upgrade(&mut self) -> Result<(), Failure> {
-        let mut call = BytesMut::new();
-        ttwitter::write_upgrade_call(HEADER_PROTOCOL, &mut call);
-        self.write(&[], call.freeze()).await?;
-        let reply = self.read_frame().await?;
-        self.upgraded = ttwitter::upgrade_accepted(&reply)
-            .map_err(|error| bad_reply(format!("the answer to the upgrade is not Thrift: {error}")))?;
-        Ok(())
+    fn is_framed(&self) -> bool {
+        self.transport != Transport::Buffered
     }
 
     /// Sends one call and waits for its reply; a oneway call is done when it is written.
     ///
     /// Dropping the future leaves the connection in an unknown state: it must not be used again.
-    pub(super) async fn exchange(
-        &mut self,
-        request: &Request,
-    ) -> Result<(Vec<(Bytes, Bytes)>, Bytes), Failure> {
-        let mut header = match self.upgraded {
-            true => bridge::ttwitter_header(request, HEADER_PROTOCOL)?,
-            false => BytesMut::new(),
-        };
+    pub(super) async fn exchange(&mut self, request: &Request) -> Result<Answer, Failure> {
         let Some(head) = request.body.head() else {
             return Err(Failure::new(Why::BadRequest, "the call is not a Thrift message"));
         };
         let ours = self.number(head);
-        let message = request.body.bytes();
-        if ours == head.seqid {
-            self.write(&header, message.clone()).await?;
-        } else {
-            let start = header.len();
-            header.extend_from_slice(message.get(..head.body_at).unwrap_or_default());
-            seqid::replace(header.get_mut(start..).unwrap_or_default(), head, ours);
-            self.write(&header, message.slice(head.body_at..)).await?;
-        }
+        self.send(request, head, ours).await?;
         if request.body.is_oneway() {
             self.oneway_sent = true;
             return Ok((Vec::new(), Bytes::new()));
         }
-        let mut reply = self.read_reply().await?;
-        let contexts = if self.upgraded { strip_header(&mut reply)? } else { Vec::new() };
+        let (contexts, mut reply) = match self.transport {
+            Transport::Framed | Transport::TTwitter(_) => self.framed_reply().await?,
+            Transport::Buffered => (Vec::new(), self.buffered_reply().await?),
+            Transport::Header => return self.header_reply(head, ours).await,
+        };
         if ours != head.seqid {
             give_back(&mut reply, ours, head.seqid)?;
         }
@@ -100,41 +96,48 @@ impl<T: Io> Connection<T> {
         seqid::in_place_of(head, self.serial)
     }
 
-    /// A frame that is not cut off before the peer has all of it cannot have been executed: whatever goes wrong here,
-    /// nothing was done.
-    async fn write(&mut self, header: &[u8], body: Bytes) -> Result<(), Failure> {
-        let len = u32::try_from(header.len() + body.len())
+    async fn send(&mut self, request: &Request, head: &MessageHead, ours: i32) -> Result<(), Failure> {
+        let mut front = match self.transport {
+            Transport::Framed | Transport::TTwitter(_) => self.ttwitter_header(request)?,
+            Transport::Header => self.theader(request, head, ours)?,
+            Transport::Buffered => BytesMut::new(),
+        };
+        let message = request.body.bytes();
+        let mut rest = message.clone();
+        if ours != head.seqid {
+            let start = front.len();
+            front.extend_from_slice(message.get(..head.body_at).unwrap_or_default());
+            seqid::replace(front.get_mut(start..).unwrap_or_default(), head, ours);
+            rest = message.slice(head.body_at..);
+        }
+        match self.is_framed() {
+            true => self.write_frame(&front, rest).await,
+            false => self.write(&[&front], rest).await,
+        }
+    }
+
+    async fn write_frame(&mut self, front: &[u8], body: Bytes) -> Result<(), Failure> {
+        let len = framing::prefix(front.len() + body.len())
             .map_err(|_| Failure::new(Why::BadRequest, "the call is too long for a frame"))?;
-        let mut frame = frame(&[&len.to_be_bytes(), header], body);
-        write_all(&mut self.io, &mut frame).await.map_err(|error| {
+        self.write(&[&len, front], body).await
+    }
+
+    /// A call of which the peer never has the last byte cannot have been executed, with a frame around it or without:
+    /// whatever goes wrong here, nothing was done.
+    async fn write(&mut self, front: &[&[u8]], body: Bytes) -> Result<(), Failure> {
+        let mut bytes = frame(front, body);
+        write_all(&mut self.io, &mut bytes).await.map_err(|error| {
             Failure::new(Why::ConnectionLost, format!("the call could not be written: {error}"))
                 .with(Flags::RETRYABLE.with(Flags::REJECTED))
         })
     }
 
-    async fn read_reply(&mut self) -> Result<BytesMut, Failure> {
-        loop {
-            let frame = self.read_frame().await?;
-            if !(frame.is_empty() && self.oneway_sent) {
-                return Ok(frame);
-            }
+    /// Whether all that the peer has sent so far was asked for. Reads nothing.
+    pub(super) fn is_settled(&mut self) -> bool {
+        if !self.read.bytes().is_empty() {
+            self.skip_empty_frames();
         }
-    }
-
-    async fn read_frame(&mut self) -> Result<BytesMut, Failure> {
-        loop {
-            match framing::next_frame_mut(self.read.bytes_mut(), self.max_frame) {
-                Ok(Some(frame)) => return Ok(frame),
-                Ok(None) => {}
-                Err(error) => return Err(bad_reply(format!("the service sent a {error}"))),
-            }
-            let missing = framing::needed(self.read.bytes(), self.max_frame);
-            match poll_fn(|cx| self.read.poll_fill(&mut self.io, cx, missing)).await {
-                Ok(0) => return Err(lost("the service closed the connection before it answered")),
-                Ok(_) => {}
-                Err(error) => return Err(lost(format!("the connection broke before the answer: {error}"))),
-            }
-        }
+        self.read.bytes().is_empty()
     }
 
     /// Whether the peer has neither closed the connection nor sent anything unasked. Does not wait.
@@ -142,23 +145,20 @@ impl<T: Io> Connection<T> {
         let mut cx = Context::from_waker(Waker::noop());
         match self.read.poll_fill(&mut self.io, &mut cx, 0) {
             Poll::Pending => {}
-            Poll::Ready(Ok(count)) if count > 0 => self.skip_empty_frames(),
+            Poll::Ready(Ok(count)) if count > 0 => {}
             Poll::Ready(_) => return false,
         }
-        let clean = self.read.bytes().is_empty();
-        self.read.release();
-        clean
+        self.is_settled()
     }
 
-    fn skip_empty_frames(&mut self) {
-        while self.oneway_sent && self.read.bytes().starts_with(&[0; 4]) {
-            self.read.bytes_mut().advance(4);
-        }
+    /// Gives memory back: no call is on it now.
+    pub(super) fn release(&mut self) {
+        self.read.release();
     }
 }
 
 /// Gives a reply its caller's sequence id back, if it is the reply to the call that was numbered `ours`.
-fn give_back(reply: &mut BytesMut, ours: i32, theirs: i32) -> Result<(), Failure> {
+fn give_back(reply: &mut [u8], ours: i32, theirs: i32) -> Result<(), Failure> {
     let head =
         peek(reply).map_err(|error| bad_reply(format!("the service's reply is not Thrift: {error}")))?;
     if head.seqid != ours {
@@ -168,13 +168,6 @@ fn give_back(reply: &mut BytesMut, ours: i32, theirs: i32) -> Result<(), Failure
         true => Ok(()),
         false => Err(bad_reply("the service wrote the sequence id in an odd form".into())),
     }
-}
-
-fn strip_header(reply: &mut BytesMut) -> Result<Vec<(Bytes, Bytes)>, Failure> {
-    let (header, at) = ttwitter::ResponseHeader::decode(HEADER_PROTOCOL, reply)
-        .map_err(|error| bad_reply(format!("the reply's TTwitter header cannot be read: {error}")))?;
-    reply.advance(at);
-    Ok(header.contexts.iter().collect())
 }
 
 fn bad_reply(text: String) -> Failure {
@@ -189,3 +182,6 @@ fn lost(text: impl Into<std::borrow::Cow<'static, str>>) -> Failure {
 pub(super) fn connect_failure(error: &io::Error) -> Failure {
     Failure::new(Why::Connect, format!("cannot connect: {error}"))
 }
+
+#[cfg(test)]
+mod tests;

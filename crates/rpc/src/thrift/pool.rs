@@ -94,12 +94,17 @@ impl<T: Io> Pool<T> {
             && state.waiters.len() >= self.bounds.max_waiters
     }
 
-    fn take_back(&self, mut connection: Connection<T>) {
+    /// The connection again if it cannot be used: somebody waits for it, and it is not clean. (One that nobody waits for is
+    /// looked at when it is lent.)
+    fn take_back(&self, mut connection: Connection<T>) -> Result<(), Connection<T>> {
         let mut state = self.state.lock();
+        if !state.waiters.is_empty() && !connection.is_clean() {
+            return Err(connection);
+        }
         let mut turn = Turn::Use(connection);
         while let Some(waiter) = state.waiters.pop_front() {
             match waiter.send(turn) {
-                Ok(()) => return,
+                Ok(()) => return Ok(()),
                 Err(unused) => turn = unused,
             }
         }
@@ -109,6 +114,7 @@ impl<T: Io> Pool<T> {
             state.idle.push(connection);
             self.events.idle(1);
         }
+        Ok(())
     }
 
     /// A connection is gone, or could not be made: whoever waits may make one.
@@ -131,7 +137,9 @@ impl<T: Io> Pool<T> {
             let mut at = 0;
             while at < state.idle.len() {
                 let connection = &mut state.idle[at];
-                if now - connection.idle_since < self.bounds.idle && connection.is_clean() {
+                let clean = connection.is_clean();
+                connection.release();
+                if now - connection.idle_since < self.bounds.idle && clean {
                     at += 1;
                 } else {
                     gone.push(state.idle.remove(at));
@@ -158,11 +166,12 @@ impl<T: Io> Lent<T> {
         Self { pool: Arc::clone(pool), connection, returned: false }
     }
 
-    /// Gives the connection back for the next call: its reply has been read whole.
+    /// Gives the connection back for the next call: its reply has been read whole. One on which more has come than was
+    /// asked for is closed.
     pub(super) fn give_back(mut self) {
-        if let Some(connection) = self.connection.take() {
-            self.returned = true;
-            self.pool.take_back(connection);
+        if let Some(connection) = self.connection.take_if(|connection| connection.is_settled()) {
+            self.connection = self.pool.take_back(connection).err();
+            self.returned = self.connection.is_none();
         }
     }
 }

@@ -1,21 +1,21 @@
-//! One connection of the backend: tells Mux from framed Thrift by the first frame, then serves it.
+//! One connection of the backend: serves it in whatever form it turned out to be.
 
-use super::{Call, Event, Order, Reply, Shared};
+use super::opening::{Opened, open};
+use super::{Call, Event, How, Order, Reply, Shared};
+use crate::link::{Dialect, Inward, Io, Link, send};
 use crate::mux::{self, Dispatch};
-use crate::thrift::{Message, REPLY};
+use crate::theader::Header;
+use crate::thrift::{Message, Protocol, REPLY};
 use crate::ttwitter;
-use bytes::{Buf, BufMut, Bytes, BytesMut};
+use bytes::{BufMut, Bytes, BytesMut};
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
+use tokio::io::{ReadHalf, WriteHalf};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{broadcast, mpsc, oneshot};
 use tokio::task::{AbortHandle, JoinSet};
 
-/// Longest frame taken.
-const MAX_FRAME: usize = 64 << 20;
 /// The tag of [`super::Backend::drain`]'s Tdrain.
 const TDRAIN_TAG: u32 = 1;
 /// Frames that wait to be written.
@@ -46,10 +46,12 @@ impl Drop for End {
 }
 
 async fn connection(stream: TcpStream, shared: &Arc<Shared>, number: usize) {
-    // Small frames must not wait for each other; if this fails they only do.
-    let _ = stream.set_nodelay(true);
-    let orders = shared.orders.subscribe();
-    let (read, write) = stream.into_split();
+    let mut orders = shared.orders.subscribe();
+    let opened = tokio::select! {
+        opened = open(stream, shared) => opened,
+        () = told_to_close(&mut orders) => None,
+    };
+    let Some(Opened { link, how, first }) = opened else { return };
     let (out, frames) = mpsc::channel(UNWRITTEN);
     let conn = Connection {
         shared: shared.clone(),
@@ -58,13 +60,21 @@ async fn connection(stream: TcpStream, shared: &Arc<Shared>, number: usize) {
         tasks: JoinSet::new(),
         tags: HashMap::new(),
         before: None,
-        is_mux: None,
-        upgraded: false,
+        how,
+        upgraded: None,
     };
+    let Link { io, inward, packs } = link;
+    let (read, write) = tokio::io::split(io);
+    let incoming = Incoming { read, inward, dialect: how.dialect, first };
     tokio::select! {
-        () = conn.serve(Frames { read, buffer: BytesMut::new() }, orders) => (),
-        () = writing(write, frames, shared, number) => (),
+        () = conn.serve(incoming, orders) => (),
+        () = writing(write, packs, frames, shared, number) => (),
     }
+}
+
+/// Orders to send are for connections whose form is known.
+async fn told_to_close(orders: &mut broadcast::Receiver<Order>) {
+    while let Ok(Order::Send(_)) = orders.recv().await {}
 }
 
 /// What a task of a connection wants written.
@@ -76,7 +86,8 @@ enum Write {
 }
 
 async fn writing(
-    mut write: OwnedWriteHalf,
+    mut write: WriteHalf<Io>,
+    packs: bool,
     mut frames: mpsc::Receiver<Write>,
     shared: &Shared,
     number: usize,
@@ -87,7 +98,7 @@ async fn writing(
             Write::Answer(frame, tag) => (frame, Some(tag)),
             Write::Close => return,
         };
-        if write.write_all(&frame).await.is_err() {
+        if send(&mut write, &frame, packs).await.is_err() {
             return;
         }
         if let Some(tag) = tag {
@@ -96,29 +107,25 @@ async fn writing(
     }
 }
 
-struct Frames {
-    read: OwnedReadHalf,
-    buffer: BytesMut,
+struct Incoming {
+    read: ReadHalf<Io>,
+    inward: Inward,
+    dialect: Dialect,
+    /// Read before it was known what it is.
+    first: Option<Bytes>,
 }
 
-impl Frames {
-    /// The content of the next frame; `None` at the end. Nothing is lost if it is dropped while it waits.
+impl Incoming {
+    /// The next message; `None` at the end. Nothing is lost if it is dropped while it waits.
     async fn next(&mut self) -> Option<Bytes> {
+        if let Some(first) = self.first.take() {
+            return Some(first);
+        }
         loop {
-            if let Some(head) = self.buffer.get(..4) {
-                let length = u32::from_be_bytes([head[0], head[1], head[2], head[3]]) as usize;
-                if length > MAX_FRAME {
-                    return None;
-                }
-                if self.buffer.len() >= 4 + length {
-                    self.buffer.advance(4);
-                    return Some(self.buffer.split_to(length).freeze());
-                }
+            if let Some(next) = self.inward.take(self.dialect).ok()? {
+                return Some(next);
             }
-            match self.read.read_buf(&mut self.buffer).await {
-                Ok(0) | Err(_) => return None,
-                Ok(_) => (),
-            }
+            self.inward.fill(&mut self.read).await.ok()?;
         }
     }
 }
@@ -130,19 +137,20 @@ struct Connection {
     tasks: JoinSet<()>,
     /// Mux calls in flight, by tag.
     tags: HashMap<u32, AbortHandle>,
-    /// Framed calls are answered in order: when the last one has been.
+    /// Plain calls are answered in order: when the last one has been.
     before: Option<oneshot::Receiver<()>>,
-    is_mux: Option<bool>,
-    /// TTwitter: a header stands before every message.
-    upgraded: bool,
+    how: How,
+    /// TTwitter: a header in this protocol stands before every message.
+    upgraded: Option<Protocol>,
 }
 
 impl Connection {
-    async fn serve(mut self, mut frames: Frames, mut orders: broadcast::Receiver<Order>) {
+    async fn serve(mut self, mut incoming: Incoming, mut orders: broadcast::Receiver<Order>) {
         loop {
             tokio::select! {
-                frame = frames.next() => match frame {
-                    Some(frame) => self.take(frame).await,
+                frame = incoming.next() => match frame {
+                    Some(frame) if self.how.dialect == Dialect::Mux => self.mux(frame).await,
+                    Some(frame) => self.plain(frame).await,
                     None => return,
                 },
                 order = orders.recv() => match order {
@@ -159,21 +167,10 @@ impl Connection {
         let _ = self.out.send(Write::Frame(frame)).await;
     }
 
-    async fn take(&mut self, frame: Bytes) {
-        // As Mux, the first word of a Thrift call would be an Rerr with a tag that no Mux client uses for it.
-        let thrift = || matches!(frame.get(..2), Some([0x80, 0x01] | [0x82, _]));
-        let is_mux = *self.is_mux.get_or_insert_with(|| !thrift());
-        if is_mux { self.mux(frame).await } else { self.framed(frame).await }
-    }
-
     async fn mux(&mut self, message: Bytes) {
         let Some((kind, tag, body)) = mux::split(&message) else { return };
         match kind {
-            mux::TINIT => self.write(mux::frame(mux::RINIT, tag, &[0, 1])).await,
             mux::TPING => self.write(mux::frame(mux::RPING, tag, b"")).await,
-            mux::RERR | mux::OLD_RERR if &body[..] == mux::TINIT_CHECK => {
-                self.write(mux::frame(kind, tag, &body)).await;
-            }
             mux::RDRAIN if tag == TDRAIN_TAG => self.shared.note(Event::Drained(self.number)),
             mux::TDISCARDED | mux::OLD_TDISCARDED if body.len() >= 3 => self.discard(&body).await,
             mux::TDISPATCH | mux::TREQ => {
@@ -186,6 +183,7 @@ impl Connection {
                 let is_treq = kind == mux::TREQ;
                 let answer = self.call(
                     dispatch,
+                    self.how,
                     move |reply, message| mux_answer(reply, message, tag, is_treq),
                     Some(tag),
                 );
@@ -207,17 +205,24 @@ impl Connection {
         }
     }
 
-    async fn framed(&mut self, frame: Bytes) {
+    async fn plain(&mut self, frame: Bytes) {
         let upgrade = Message::parse(&frame).filter(|m| m.name == ttwitter::UPGRADE.as_bytes());
         if let Some(call) = upgrade.filter(|_| self.shared.ttwitter.load(Ordering::Relaxed)) {
-            self.upgraded = true;
+            self.upgraded = Some(call.protocol);
             let reply = Message { kind: REPLY, seqid: 0, body: Bytes::from_static(&[0]), ..call };
             return self.write(framed(&[], &reply.to_bytes())).await;
         }
-        let plain = Dispatch { body: frame.clone(), ..Dispatch::default() };
-        let dispatch = if self.upgraded { ttwitter::parse(&frame).unwrap_or(plain) } else { plain };
-        let header: &[u8] = if self.upgraded { &[0] } else { &[] };
-        let answer = self.call(dispatch, move |reply, message| framed_answer(header, reply, message), None);
+        let mut how = self.how;
+        let mut dispatch = Dispatch { body: frame.clone(), ..Dispatch::default() };
+        if let Some(header) = Header::parse(&frame).filter(|_| how.dialect == Dialect::Header) {
+            how.zlib = header.zlib;
+            dispatch = Dispatch { contexts: header.info, body: header.message, ..Dispatch::default() };
+        }
+        if let Some(read) = self.upgraded.and_then(|protocol| ttwitter::parse(protocol, &frame)) {
+            how.dialect = Dialect::TTwitter;
+            dispatch = read;
+        }
+        let answer = self.call(dispatch, how, move |reply, message| plain_answer(how, reply, message), None);
         let (done, next) = oneshot::channel();
         let before = self.before.replace(next);
         self.tasks.spawn(async move {
@@ -231,7 +236,13 @@ impl Connection {
     }
 
     /// Notes a call and carries out what is planned for it.
-    fn call<A>(&self, dispatch: Dispatch, answer: A, tag: Option<u32>) -> impl Future<Output = ()> + use<A>
+    fn call<A>(
+        &self,
+        dispatch: Dispatch,
+        how: How,
+        answer: A,
+        tag: Option<u32>,
+    ) -> impl Future<Output = ()> + use<A>
     where
         A: FnOnce(Reply, Option<Message>) -> Option<Write>,
     {
@@ -239,6 +250,7 @@ impl Connection {
         let call = Call {
             conn: self.number,
             tag,
+            how,
             contexts: dispatch.contexts,
             dest: dispatch.dest,
             dtab: dispatch.dtab,
@@ -260,6 +272,13 @@ impl Connection {
                 Reply::Hold => drop(released.wait_for(|released| *released).await),
                 Reply::Raw(bytes) => {
                     let _ = out.send(Write::Frame(bytes)).await;
+                    let _ = out.send(Write::Close).await;
+                    return;
+                }
+                Reply::Cut => {
+                    if let Some(Write::Answer(bytes, _)) = answer(Reply::Serve, message) {
+                        let _ = out.send(Write::Frame(bytes.slice(..bytes.len() / 2))).await;
+                    }
                     let _ = out.send(Write::Close).await;
                     return;
                 }
@@ -318,7 +337,7 @@ fn mux_answer(reply: Reply, message: Option<Message>, tag: u32, is_treq: bool) -
     Some(Write::Answer(frame, Some(tag)))
 }
 
-fn framed_answer(header: &[u8], reply: Reply, message: Option<Message>) -> Option<Write> {
+fn plain_answer(how: How, reply: Reply, message: Option<Message>) -> Option<Write> {
     let body = match thrift_answer(reply, message.clone()) {
         // A one-way call: nothing at all is written.
         Ok(body) if body.is_empty() => return None,
@@ -327,7 +346,17 @@ fn framed_answer(header: &[u8], reply: Reply, message: Option<Message>) -> Optio
         Err(Reply::Close | Reply::Nack(_)) => return Some(Write::Close),
         Err(_) => return None,
     };
-    Some(Write::Answer(framed(header, &body), None))
+    let bytes = match how.dialect {
+        Dialect::Buffered => body,
+        Dialect::TTwitter => framed(&[0], &body),
+        Dialect::Header => {
+            let seqid = Message::parse(&body).map_or(0, |message| message.seqid);
+            let header = Header { seqid, zlib: how.zlib, info: Vec::new(), message: body };
+            framed(&[], &header.to_bytes())
+        }
+        Dialect::Framed | Dialect::Mux => framed(&[], &body),
+    };
+    Some(Write::Answer(bytes, None))
 }
 
 fn framed(header: &[u8], body: &[u8]) -> Bytes {

@@ -1,7 +1,10 @@
-//! A backend inside the test's own process: speaks framed Thrift and Mux on one port, serves Echo and Probe, misbehaves
-//! as told, and writes down all that it sees. It lives on the test's runtime, so paused time holds for it too.
+//! A backend inside the test's own process: speaks every form of Thrift and Mux on one port, serves Echo and Probe,
+//! misbehaves as told, and writes down all that it sees. It lives on the test's runtime, so paused time holds for it too.
 
 mod connection;
+mod opening;
+
+pub use opening::How;
 
 use crate::mux::Pairs;
 use crate::thrift::Message;
@@ -68,6 +71,8 @@ pub enum Reply {
     With(Pairs),
     /// These bytes on the connection as they are, whatever it speaks; then it is closed.
     Raw(Bytes),
+    /// Half of what the service answers; then the connection is closed.
+    Cut,
 }
 
 /// One call as it came in.
@@ -75,9 +80,11 @@ pub enum Reply {
 pub struct Call {
     /// Which connection, counted from 0.
     pub conn: usize,
-    /// The Mux tag; `None` on framed Thrift.
+    /// The Mux tag; `None` on plain Thrift.
     pub tag: Option<u32>,
-    /// Contexts, in order.
+    /// What it came in.
+    pub how: How,
+    /// Contexts, in order; THeader's info.
     pub contexts: Pairs,
     /// The destination; empty on framed Thrift.
     pub dest: Bytes,
@@ -133,6 +140,7 @@ struct Shared {
     script: Mutex<VecDeque<Plan>>,
     released: watch::Sender<bool>,
     ttwitter: AtomicBool,
+    accepts: Mutex<opening::Accepts>,
     events: watch::Sender<Vec<Event>>,
     orders: broadcast::Sender<Order>,
 }
@@ -183,6 +191,7 @@ impl Backend {
             script: Mutex::default(),
             released: watch::Sender::new(false),
             ttwitter: AtomicBool::new(false),
+            accepts: Mutex::default(),
             events: watch::Sender::new(Vec::new()),
             orders: broadcast::Sender::new(ORDERS),
         });
@@ -213,6 +222,18 @@ impl Backend {
     /// From now on the TTwitter upgrade is accepted; before, it is refused as any unknown method.
     pub fn accept_upgrades(&self) {
         self.shared.ttwitter.store(true, Ordering::Relaxed);
+    }
+
+    /// From now on TLS is taken: from the first byte on, and if `opportunistic` from the Mux handshake on.
+    pub fn accept_tls(&self, config: Arc<rustls::ServerConfig>, opportunistic: bool) {
+        let mut accepts = self.shared.accepts.lock();
+        accepts.tls = Some(config);
+        accepts.opportunistic = opportunistic;
+    }
+
+    /// From now on Mux sessions are packed if their clients offer it.
+    pub fn accept_lz4(&self) {
+        self.shared.accepts.lock().lz4 = true;
     }
 
     /// Sets what is done with the next calls, one each, before the plan holds again.

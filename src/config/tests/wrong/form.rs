@@ -110,7 +110,7 @@ error: unknown key `thriftFramed` in an entry of `clients`
   |
 8 |   thriftFramed: true
   |   ^^^^^^^^^^^^
-  = help: write `protocol: framed`
+  = help: write `protocol: framed` or `protocol: buffered`
 
 4 errors
 ",

@@ -167,7 +167,32 @@ error: `protocol` cannot be `http`
   |
 5 | - protocol: http
   |             ^^^^
-  = help: there are thriftmux, framed, ttwitter
+  = help: there are thriftmux, framed, ttwitter, buffered, header
+
+2 errors
+",
+    },
+    Case {
+        about: "a Thrift protocol that we do not speak, and a name that is stripped of what",
+        file: "dtab: /svc => /$/inet/127.0.0.1/9000
+listeners: [{port: 4114}]
+clients:
+- thriftProtocol: json
+- stripServiceName: Users
+",
+        said: "
+error: `thriftProtocol` cannot be `json`
+ --> gate.yaml:4:19
+  |
+4 | - thriftProtocol: json
+  |                   ^^^^
+  = help: there are same, binary, compact
+
+error: `stripServiceName` is true or false, this is the text `Users`
+ --> gate.yaml:5:21
+  |
+5 | - stripServiceName: Users
+  |                     ^^^^^
 
 2 errors
 ",
