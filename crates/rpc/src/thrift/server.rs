@@ -29,6 +29,8 @@ use asked::{Envelope, Reader, Reply, Settled};
 use bytes::Bytes;
 use cutter::Cutter;
 use line::Line;
+use muxgate_wire::mux::limits::Limits;
+use muxgate_wire::thrift::MAX_DEPTH;
 use std::future::{Future, Pending, poll_fn};
 use std::net::SocketAddr;
 use std::pin::{Pin, pin};
@@ -65,6 +67,10 @@ pub struct ServerParams {
     pub stall: Duration,
     /// A connection without a call is closed after this time.
     pub idle: Option<Duration>,
+    /// Bounds of what a request's header brings.
+    pub limits: Limits,
+    /// Deepest nesting of messages that have to be walked: those without frames. [`MAX_DEPTH`] at most.
+    pub max_nesting: usize,
     /// Shared by all connections of a listener: [`MAX_ONEWAYS`] oneway calls go on beside what their connections do.
     pub oneways: Arc<Semaphore>,
     /// Calls that run at once; [`MAX_AT_ONCE`] at most.
@@ -82,6 +88,8 @@ impl ServerParams {
             max_frame,
             stall,
             idle,
+            limits: Limits::DEFAULT,
+            max_nesting: MAX_DEPTH,
             oneways: Arc::new(Semaphore::new(MAX_ONEWAYS)),
             max_at_once: MAX_AT_ONCE,
             max_held: 16 << 20,
@@ -117,7 +125,7 @@ pub async fn serve<T: Io>(
         read,
         ended: false,
         lost: false,
-        cutter: Cutter::new(framing, params.max_frame),
+        cutter: Cutter::new(framing, params.max_frame, params.max_nesting),
         reader: Reader::new(framing, peer, params, events),
         line: None,
         service,
@@ -211,7 +219,10 @@ impl<T: Io, S: Serve> Session<'_, T, S> {
                 polled
             });
             let filled = match idle {
-                Some(idle) => timeout(idle, fill).await.unwrap_or(Ok(0)),
+                Some(idle) => timeout(idle, fill).await.unwrap_or_else(|_| {
+                    self.events.limited("idle_time");
+                    Ok(0)
+                }),
                 None => fill.await,
             };
             self.ended |= !matches!(filled, Ok(1..));
@@ -238,7 +249,10 @@ impl<T: Io, S: Serve> Session<'_, T, S> {
             Ok(None) if self.ended => Some(None),
             Ok(None) => None,
             Err(lost) => {
-                self.events.decode_error(lost.cause);
+                match lost.is_limit {
+                    true => self.events.limited(lost.cause),
+                    false => self.events.decode_error(lost.cause),
+                }
                 self.lost = true;
                 if let Some(body) = lost.last_words {
                     let _ = self.write(Reply::plain(body)).await;
