@@ -128,7 +128,7 @@ impl<T: Io> Pool<T> {
         state.open -= 1;
     }
 
-    /// Closes unused connections that the peer has closed, that are not clean, or that were not used for long.
+    /// Closes unused connections that the peer has closed, that are not clean, that were not used for long, or that are old.
     pub(super) fn tidy(&self) {
         let now = Instant::now();
         let mut gone = Vec::new();
@@ -139,7 +139,8 @@ impl<T: Io> Pool<T> {
                 let connection = &mut state.idle[at];
                 let clean = connection.is_clean();
                 connection.release();
-                if now - connection.idle_since < self.bounds.idle && clean {
+                let young = now - connection.idle_since < self.bounds.idle && !connection.is_old(now);
+                if young && clean {
                     at += 1;
                 } else {
                     gone.push(state.idle.remove(at));
@@ -167,9 +168,11 @@ impl<T: Io> Lent<T> {
     }
 
     /// Gives the connection back for the next call: its reply has been read whole. One on which more has come than was
-    /// asked for is closed.
+    /// asked for, or that has grown old, is closed.
     pub(super) fn give_back(mut self) {
-        if let Some(connection) = self.connection.take_if(|connection| connection.is_settled()) {
+        let may_stay =
+            |connection: &mut Connection<T>| connection.is_settled() && !connection.has_grown_old();
+        if let Some(connection) = self.connection.take_if(may_stay) {
             self.connection = self.pool.take_back(connection).err();
             self.returned = self.connection.is_none();
         }
