@@ -10,7 +10,8 @@
 //! admit     Admit (expired, too many)
 //! bind      Bind (route: name + dtab → cluster; total deadline, purse)      one per gateway
 //! choose    Cluster (balance, requeue)                                      one per bound id
-//! dispatch  Observed (span, numbers) → Accrual → AttemptDeadline → Session  one per endpoint
+//! dispatch  Observed (span, numbers) → Accrual → AttemptDeadline
+//!           → Translated (only where a setting asks for it) → Session       one per endpoint
 //! ```
 
 pub mod accept;

@@ -31,6 +31,7 @@ pub fn inbound() -> Vec<Inbound> {
         row("framed old", Form::new(Dialect::Framed, Old)),
         row("framed compact", Form::new(Dialect::Framed, Compact)),
         row("buffered", Form::new(Dialect::Buffered, Binary)),
+        row("buffered old", Form::new(Dialect::Buffered, Old)),
         row("buffered compact", Form::new(Dialect::Buffered, Compact)),
         row("header", Form::new(Dialect::Header, Binary)),
         row("header compact", Form::new(Dialect::Header, Compact)),
@@ -57,9 +58,21 @@ pub fn outbound() -> Vec<Outbound> {
     transports.into_iter().flat_map(columns).collect()
 }
 
+/// As the configuration calls it.
+fn name(dialect: Dialect) -> &'static str {
+    match dialect {
+        Dialect::Framed => "framed",
+        Dialect::Buffered => "buffered",
+        Dialect::Header => "header",
+        Dialect::TTwitter => "ttwitter",
+        Dialect::Mux => "thriftmux",
+    }
+}
+
 impl Inbound {
-    /// The keys of the listener that belong to the form; certificates lie in `folder`.
-    pub fn keys(&self, folder: &Path) -> String {
+    /// The keys of the listener that belong to the form; certificates lie in `folder`. What a caller speaks is said only if
+    /// `is_named`, or if it cannot be detected.
+    pub fn keys(&self, folder: &Path, is_named: bool) -> String {
         let folder = folder.display();
         let mut keys = match self.form.security {
             Security::Clear => String::new(),
@@ -68,6 +81,15 @@ impl Inbound {
                 "tls: {{certPath: {folder}/cert.pem, keyPath: {folder}/key.pem, opportunistic: required}}, "
             ),
         };
+        if is_named || (self.form.dialect, self.form.protocol) == (Dialect::Buffered, Old) {
+            let protocol = if self.form.protocol == Compact { "compact" } else { "binary" };
+            let dialect = match self.form.dialect {
+                // It begins with a framed call.
+                Dialect::TTwitter => Dialect::Framed,
+                other => other,
+            };
+            keys += &format!("protocol: {}, thriftProtocol: {protocol}, ", name(dialect));
+        }
         if self.form.lz4 {
             keys += "compression: accepted, ";
         }
@@ -83,14 +105,7 @@ impl Outbound {
     /// The keys of the client that belong to the form.
     pub fn keys(&self, folder: &Path) -> String {
         let folder = folder.display();
-        let protocol = match self.dialect {
-            Dialect::Framed => "framed",
-            Dialect::Buffered => "buffered",
-            Dialect::Header => "header",
-            Dialect::TTwitter => "ttwitter",
-            Dialect::Mux => "thriftmux",
-        };
-        let mut keys = format!("protocol: {protocol}, ");
+        let mut keys = format!("protocol: {}, ", name(self.dialect));
         match self.protocol {
             None => {}
             Some(Compact) => keys += "thriftProtocol: compact, ",

@@ -113,7 +113,8 @@ fn yaml(
     let (mut listeners, mut dtab) = (String::new(), String::new());
     let inet = |addr: SocketAddr| format!("/$/inet/{}/{}", addr.ip(), addr.port());
     for (n, (inbound, backend)) in inbound.iter().zip(backends).enumerate() {
-        let keys = inbound.keys(folder);
+        // What the caller speaks is detected in columns without a protocol of their own.
+        let keys = inbound.keys(folder, outbound.protocol.is_some());
         // Writing to a text does not fail.
         let _ = writeln!(
             listeners,

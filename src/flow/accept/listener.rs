@@ -47,8 +47,8 @@ impl Listener {
         let name = params.name.clone();
         let room = params.max_connections;
         let peers = params.max_per_peer.map(Peers::new);
-        let events = Arc::new(Counted(Arc::clone(&stats)));
-        let shared = Arc::new(Shared::new(params, service, events, pressure));
+        let counted = Arc::new(Counted(Arc::clone(&stats)));
+        let shared = Arc::new(Shared::new(params, service, counted, pressure));
         let drain = shared.drain.clone();
         let (grace, asked) = oneshot::channel();
         let (end, ended) = oneshot::channel();
