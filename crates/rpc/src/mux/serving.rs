@@ -197,6 +197,8 @@ pub(super) struct Socket<T, S> {
     away_until: Option<Instant>,
     /// The caller was asked for no more calls.
     draining: bool,
+    /// Until when it is waited for the caller's word that it has heard.
+    hears_until: Option<Instant>,
     /// When something last came in or went out.
     last_active: Instant,
     /// Since when a frame is there of which the rest is missing.
@@ -229,6 +231,7 @@ impl<T: Io, S: Serve> Socket<T, S> {
             max_in_flight: params.session.max_in_flight,
             away_until: None,
             draining: false,
+            hears_until: None,
             ended: false,
             ended_at: Instant::now(),
             blocked_since: None,
@@ -483,6 +486,9 @@ impl<T: Io, S: Serve> Socket<T, S> {
         if self.away_until.take().is_none() && !self.draining {
             machine.lease(0, session.clock.now());
         }
+        if !self.draining {
+            self.hears_until = Some(Instant::now() + self.stall);
+        }
         self.draining = true;
         machine.drain();
     }
@@ -515,7 +521,7 @@ impl<T: Io, S: Serve> Socket<T, S> {
             self.blocked_since.into_iter().chain(self.partial_since).min().map(|since| since + self.stall);
         let tick = machine.next_tick().map(|at| session.clock.at(at));
         let probe = self.ended.then(|| self.last_active + PROBE_EVERY);
-        [idle, stall, tick, probe, self.away_until].into_iter().flatten().min()
+        [idle, stall, tick, probe, self.away_until, self.hears_until].into_iter().flatten().min()
     }
 
     /// Something is due; false ends the connection.
@@ -546,6 +552,13 @@ impl<T: Io, S: Serve> Socket<T, S> {
         let mut machine = session.machine.lock();
         if self.away_until.is_some_and(|until| until <= now) {
             self.may_come_back(session, &mut machine, now);
+        }
+        if self.hears_until.is_some_and(|until| until <= now) {
+            self.hears_until = None;
+            // Some callers never say so; they get nacks from now on, and the connection ends with its last call.
+            if machine.stop_waiting() {
+                self.events.limited("unheard_drain");
+            }
         }
         if let Err(error) = machine.tick(session.clock.now()) {
             self.events.limited(bound(&error).unwrap_or("slow_handshake"));
