@@ -5,6 +5,8 @@
 
 #[path = "peers/allocations.rs"]
 mod allocations;
+#[path = "peers/compact.rs"]
+mod compact;
 #[path = "peers/inside.rs"]
 mod inside;
 mod peers;
@@ -141,7 +143,7 @@ fn over_loopback(criterion: &mut Criterion) -> io::Result<()> {
                     match services {
                         "framed" => tokio::spawn(backend::serve(service, Proto::Framed)),
                         "mux" => tokio::spawn(backend::serve(service, Proto::Mux)),
-                        _ => tokio::spawn(backend::serve_compact(service)),
+                        _ => tokio::spawn(compact::serve(service)),
                     };
                     let io = TcpStream::connect(gateway.address()).await?;
                     io.set_nodelay(true)?;

@@ -5,6 +5,7 @@
 
 mod alone;
 mod answers;
+mod callers;
 mod cancel;
 mod cases;
 mod classes;
@@ -14,6 +15,7 @@ mod drain;
 mod forms;
 mod garbage;
 mod hostile;
+mod info;
 mod leases;
 mod limits;
 mod matching;

@@ -10,6 +10,7 @@ pub mod events;
 pub mod failure;
 pub mod headers;
 pub mod io;
+pub mod life;
 pub mod link;
 pub mod mux;
 pub mod payload;

@@ -65,6 +65,9 @@ pub struct Pool {
     pub max_waiters: usize,
     /// `idleTimeMs`: an unused connection is closed after it.
     pub idle: Duration,
+    /// `lifeTimeMs`: a connection older than this, pooled or Mux, is replaced by another and closed once its calls are answered;
+    /// none by default.
+    pub life: Option<Duration>,
 }
 
 impl Default for Params {
@@ -92,6 +95,6 @@ impl Default for Accrual {
 
 impl Default for Pool {
     fn default() -> Self {
-        Self { max_size: 1024, max_waiters: 1024, idle: Duration::from_secs(60) }
+        Self { max_size: 1024, max_waiters: 1024, idle: Duration::from_secs(60), life: None }
     }
 }

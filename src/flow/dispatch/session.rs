@@ -54,6 +54,7 @@ impl Session {
                     connect: params.connect,
                     max_frame: params.max_frame,
                     declared_fails: params.declared_fails,
+                    life: params.pool.life,
                     session,
                     upgrade: None,
                 };
@@ -67,6 +68,7 @@ impl Session {
                     max_size: params.pool.max_size,
                     max_waiters: params.pool.max_waiters,
                     idle: params.pool.idle,
+                    life: params.pool.life,
                     max_frame: params.max_frame,
                     declared_fails: params.declared_fails,
                 };

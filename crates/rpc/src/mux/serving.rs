@@ -13,11 +13,11 @@ use crate::tls::Identity;
 use crate::{Failure, Request, Response, Rules, Serve, Why, bridge};
 use bytes::{Buf, Bytes};
 use futures_util::task::AtomicWaker;
-use muxgate_wire::mux::frame;
-use muxgate_wire::mux::message::Status;
+use muxgate_wire::mux::frame::{self, FrameError};
+use muxgate_wire::mux::message::{MessageError, Status};
 use muxgate_wire::mux::outbox::Staged;
 use muxgate_wire::mux::server::{Refusal, Request as MuxRequest, ServerEvent, ServerSession};
-use muxgate_wire::mux::session::Call;
+use muxgate_wire::mux::session::{Call, SessionError};
 use muxgate_wire::pairs::Pairs;
 use parking_lot::Mutex;
 use std::future::{Future, poll_fn};
@@ -391,7 +391,11 @@ impl<T: Io, S: Serve> Socket<T, S> {
                     self.partial_since.get_or_insert(now);
                     return Ok(());
                 }
-                Err(_) => {
+                Err(FrameError::TooLong { .. }) => {
+                    self.events.limited("frame_too_long");
+                    return Err(());
+                }
+                Err(FrameError::TooShort { .. }) => {
                     self.events.decode_error("frame");
                     return Err(());
                 }
@@ -418,7 +422,10 @@ impl<T: Io, S: Serve> Socket<T, S> {
                 Ok(_) => {}
                 Err(error) => {
                     tracing::debug!(peer = ?session.peer, %error, "a Mux session broke");
-                    self.events.decode_error("session");
+                    match bound(&error) {
+                        Some(cause) => self.events.limited(cause),
+                        None => self.events.decode_error("session"),
+                    }
                     return Err(());
                 }
             }
@@ -531,6 +538,7 @@ impl<T: Io, S: Serve> Socket<T, S> {
             return false;
         }
         if self.idle.is_some_and(|idle| self.last_active + idle <= now) {
+            self.events.limited("idle_time");
             self.drain(session);
             // Once is enough: what remains is the caller's turn, or the drain limit.
             self.idle = None;
@@ -539,8 +547,8 @@ impl<T: Io, S: Serve> Socket<T, S> {
         if self.away_until.is_some_and(|until| until <= now) {
             self.may_come_back(session, &mut machine, now);
         }
-        if machine.tick(session.clock.now()).is_err() {
-            self.events.limited("handshake_or_partial");
+        if let Err(error) = machine.tick(session.clock.now()) {
+            self.events.limited(bound(&error).unwrap_or("slow_handshake"));
             return false;
         }
         true
@@ -567,9 +575,23 @@ fn build(request: MuxRequest, peer: Option<SocketAddr>, now: Instant) -> Result<
     }
 }
 
+/// The limit that a session ended for, as a cause; none if it was broken in another way.
+fn bound(error: &SessionError) -> Option<&'static str> {
+    match error {
+        SessionError::HandshakeTimeout => Some("slow_handshake"),
+        SessionError::PartialIdle => Some("slow_message"),
+        SessionError::TooManyPartials => Some("partial_messages"),
+        SessionError::Flood => Some("unread_answers"),
+        SessionError::Malformed { error, .. } if error.is_limit() => Some("handshake_headers"),
+        _ => None,
+    }
+}
+
 /// The cause under which a refusal is counted.
 fn refusal(why: &Refusal) -> &'static str {
     match why {
+        // `contexts`, `destination` or `dtab`: the call brought more than is read.
+        Refusal::Malformed(MessageError::Limit { what, .. }) => what,
         Refusal::Malformed(_) => "malformed_dispatch",
         Refusal::TooLarge => "message_too_large",
         Refusal::InFlight => "in_flight",

@@ -128,6 +128,7 @@ fn client(address: SocketAddr, offer: Offer) -> Client {
         connect: Duration::from_secs(10),
         max_frame: 16 << 20,
         declared_fails: false,
+        life: None,
         session: ClientConfig { offer, ..ClientConfig::default() },
         upgrade: Some(Arc::new(Turned)),
     };
