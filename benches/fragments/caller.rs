@@ -10,16 +10,19 @@ use muxgate_wire::mux::frame::next_frame;
 use muxgate_wire::mux::limits::Limits;
 use muxgate_wire::mux::message::{Rdispatch, Status};
 use muxgate_wire::pairs::Pairs;
-use std::future::poll_fn;
+use std::future::{Future, poll_fn};
 use std::io;
 use std::net::SocketAddr;
 use std::task::Poll;
 use std::time::Duration;
 use tokio::net::TcpStream;
-use tokio::time::{Instant, MissedTickBehavior, interval};
+use tokio::time::{Instant, sleep_until};
 
 /// Bytes of a small call's argument.
 const SMALL: usize = 64;
+
+/// Longest time that is told apart, in microseconds.
+const MOST: u64 = 60_000_000;
 
 /// What a round showed.
 pub struct Round {
@@ -31,7 +34,7 @@ pub struct Round {
 
 impl Default for Round {
     fn default() -> Self {
-        let times = Histogram::new(3).expect("three digits are lawful");
+        let times = Histogram::new_with_bounds(1, MOST, 3).expect("lawful bounds");
         Self { times, large: 0 }
     }
 }
@@ -98,8 +101,9 @@ impl Caller {
     pub async fn round(&mut self, time: Duration, rate: u32, large: bool) -> io::Result<Round> {
         let mut round = Round::default();
         let begun = Instant::now();
-        let mut ticks = interval(Duration::from_secs(1) / rate);
-        ticks.set_missed_tick_behavior(MissedTickBehavior::Burst);
+        let period = Duration::from_secs(1) / rate;
+        let mut due = begun;
+        let mut timer = Box::pin(sleep_until(due));
         let mut asked = false;
         loop {
             let over = begun.elapsed() >= time;
@@ -110,23 +114,25 @@ impl Caller {
                 self.call(None, self.large.clone())?;
                 asked = true;
             }
-            let due = poll_fn(|cx| {
+            let is_due = poll_fn(|cx| {
                 if let Poll::Ready(Err(error)) = poll_write_all(&mut self.io, cx, self.session.outbox_mut()) {
                     return Poll::Ready(Err(error));
                 }
-                if !over && let Poll::Ready(due) = ticks.poll_tick(cx) {
-                    return Poll::Ready(Ok(Some(due)));
+                if !over && timer.as_mut().poll(cx).is_ready() {
+                    return Poll::Ready(Ok(true));
                 }
                 match self.read.poll_fill(&mut self.io, cx, 0) {
                     Poll::Ready(Ok(0)) => Poll::Ready(Err(io::ErrorKind::UnexpectedEof.into())),
-                    Poll::Ready(result) => Poll::Ready(result.map(|_| None)),
+                    Poll::Ready(result) => Poll::Ready(result.map(|_| false)),
                     Poll::Pending => Poll::Pending,
                 }
             })
             .await?;
-            if let Some(due) = due {
+            if is_due {
                 self.serial = self.serial.wrapping_add(1) % LARGE_ID;
                 self.call(Some(due), message(false, self.serial, SMALL))?;
+                due += period;
+                timer.as_mut().reset(due);
                 continue;
             }
             asked &= !self.take_replies(&mut round)?;
