@@ -2,9 +2,9 @@
 
 use super::service::{LARGE_ID, message, seqid};
 use super::{LARGE, LIMIT};
-use bytes::Bytes;
+use bytes::{Buf, Bytes};
 use hdrhistogram::Histogram;
-use muxgate_rpc::io::{ReadBuffer, poll_write_all};
+use muxgate_rpc::io::{ReadBuffer, keep_short, poll_write};
 use muxgate_wire::mux::client::{ClientConfig, ClientSession, DispatchHead, Event};
 use muxgate_wire::mux::frame::next_frame;
 use muxgate_wire::mux::limits::Limits;
@@ -77,6 +77,7 @@ impl Caller {
     pub async fn connect(address: SocketAddr) -> io::Result<Self> {
         let io = TcpStream::connect(address).await?;
         io.set_nodelay(true)?;
+        keep_short(&io);
         let limits = Limits::DEFAULT.with_message_bytes(LIMIT);
         let config = ClientConfig {
             limits,
@@ -115,15 +116,18 @@ impl Caller {
                 asked = true;
             }
             let is_due = poll_fn(|cx| {
-                if let Poll::Ready(Err(error)) = poll_write_all(&mut self.io, cx, self.session.outbox_mut()) {
-                    return Poll::Ready(Err(error));
-                }
+                let outbox = self.session.outbox_mut();
+                let wrote = match outbox.has_remaining() {
+                    true => poll_write(&mut self.io, cx, outbox)?.is_ready(),
+                    false => false,
+                };
                 if !over && timer.as_mut().poll(cx).is_ready() {
                     return Poll::Ready(Ok(true));
                 }
                 match self.read.poll_fill(&mut self.io, cx, 0) {
                     Poll::Ready(Ok(0)) => Poll::Ready(Err(io::ErrorKind::UnexpectedEof.into())),
                     Poll::Ready(result) => Poll::Ready(result.map(|_| false)),
+                    Poll::Pending if wrote => Poll::Ready(Ok(false)),
                     Poll::Pending => Poll::Pending,
                 }
             })

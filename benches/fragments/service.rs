@@ -1,14 +1,15 @@
 //! A service that answers at once, and large calls with a large reply that was made before.
 
 use super::{LARGE, LIMIT};
-use bytes::{Bytes, BytesMut};
-use muxgate_rpc::io::{ReadBuffer, poll_write_all};
+use bytes::{Buf, Bytes, BytesMut};
+use muxgate_rpc::io::{ReadBuffer, keep_short, poll_write};
 use muxgate_wire::mux::frame::next_frame;
 use muxgate_wire::mux::limits::Limits;
 use muxgate_wire::mux::message::Status;
 use muxgate_wire::mux::server::{Request, ServerConfig, ServerEvent, ServerSession};
 use std::future::poll_fn;
 use std::io;
+use std::task::Poll;
 use std::time::Duration;
 use tokio::net::{TcpListener, TcpStream};
 
@@ -43,6 +44,7 @@ pub async fn serve(listener: TcpListener) -> io::Result<()> {
     loop {
         let (io, _) = listener.accept().await?;
         io.set_nodelay(true)?;
+        keep_short(&io);
         tokio::spawn(session(io, large.clone()));
     }
 }
@@ -54,12 +56,17 @@ async fn session(mut io: TcpStream, large: Bytes) -> io::Result<()> {
     let mut read = ReadBuffer::new(64 << 10);
     loop {
         let got = poll_fn(|cx| {
-            if let std::task::Poll::Ready(Err(error)) = poll_write_all(&mut io, cx, session.outbox_mut()) {
-                return std::task::Poll::Ready(Err(error));
+            let outbox = session.outbox_mut();
+            let wrote = match outbox.has_remaining() {
+                true => poll_write(&mut io, cx, outbox)?.is_ready(),
+                false => false,
+            };
+            match read.poll_fill(&mut io, cx, 0) {
+                Poll::Pending if wrote => Poll::Ready(Ok(None)),
+                filled => filled.map_ok(Some),
             }
-            read.poll_fill(&mut io, cx, 0)
         });
-        if got.await? == 0 {
+        if got.await? == Some(0) {
             return Ok(());
         }
         while let Some(frame) = next_frame(read.bytes_mut(), LIMIT as u32).map_err(io::Error::other)? {

@@ -29,7 +29,7 @@ struct Partial {
 /// Size from which on a partial message grows in long strides: each time it moves, all calls of the session wait.
 const LARGE: usize = 1 << 20;
 /// By how much it grows then. Memory that is not written yet costs nothing but addresses.
-const STRIDE: usize = 4;
+const STRIDE: usize = 16;
 
 impl Partial {
     fn make_room(&mut self, piece: usize, most: usize) {
