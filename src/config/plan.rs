@@ -1,6 +1,7 @@
 //! What can exist: a configuration that has been checked. Only [`super::parse`] makes one.
 
 use crate::flow::{accept, address, admit, bind, choose, dispatch};
+use muxgate_wire::mux::handshake::CompressionLevel;
 use muxgate_wire::name::{Dtab, Path, Prefix};
 use muxgate_wire::thrift::Protocol;
 use std::net::SocketAddr;
@@ -88,6 +89,8 @@ pub(super) struct ServicePart {
     pub percent: Option<f64>,
     pub min_per_sec: Option<u32>,
     pub ttl: Option<Duration>,
+    pub classifier: Option<bind::Classifier>,
+    pub backoff: Option<bind::Backoff>,
 }
 
 /// The keys that one entry of `clients` sets.
@@ -103,8 +106,10 @@ pub(super) struct ClientPart {
     pub max_size: Option<usize>,
     pub max_waiters: Option<usize>,
     pub idle: Option<Duration>,
+    pub life: Option<Option<Duration>>,
     pub declared_fails: Option<bool>,
     pub max_frame: Option<usize>,
+    pub compression: Option<CompressionLevel>,
 }
 
 impl Plan {
@@ -191,6 +196,8 @@ impl ServicePart {
         set(&mut params.budget.percent, &self.percent);
         set(&mut params.budget.min_per_sec, &self.min_per_sec);
         set(&mut params.budget.ttl, &self.ttl);
+        set(&mut params.retries.classifier, &self.classifier);
+        set(&mut params.retries.backoff, &self.backoff);
     }
 }
 
@@ -206,7 +213,9 @@ impl ClientPart {
         set(&mut dispatch.pool.max_size, &self.max_size);
         set(&mut dispatch.pool.max_waiters, &self.max_waiters);
         set(&mut dispatch.pool.idle, &self.idle);
+        set(&mut dispatch.pool.life, &self.life);
         set(&mut dispatch.declared_fails, &self.declared_fails);
         set(&mut dispatch.max_frame, &self.max_frame);
+        set(&mut dispatch.compression, &self.compression);
     }
 }

@@ -64,7 +64,9 @@ impl Multiplexed {
             connect: CONNECT,
             max_frame: MAX_FRAME,
             declared_fails: false,
+            life: None,
             session: ClientConfig::default(),
+            upgrade: None,
         };
         Self(mux::Client::new(params, Arc::new(Uncounted)))
     }

@@ -50,6 +50,11 @@ impl ReadBuffer {
         &self.bytes
     }
 
+    /// Takes all that was read and not yet taken: it belongs to another stream.
+    pub fn take(&mut self) -> BytesMut {
+        std::mem::take(&mut self.bytes)
+    }
+
     /// Gives memory back if nothing is waiting in it. Called when a connection has no call in flight: with calls in
     /// flight the tail of the buffer is still good for the next read.
     pub fn release(&mut self) {

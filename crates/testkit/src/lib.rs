@@ -4,17 +4,19 @@
 //! Nothing here uses the gateway's own codecs: what they get wrong must not be repeated by what checks them. Helpers
 //! panic with what they waited for and the last lines of the program they waited for; a test wants no more of them.
 
-pub mod apache;
 pub mod backend;
 pub mod caller;
+pub mod certs;
 pub mod collector;
 pub mod finagle;
 pub mod gateway;
 pub mod hex;
 pub mod http;
+pub mod language;
 pub mod lines;
 pub mod link;
 pub mod load;
+pub mod luggage;
 pub mod lz4;
 pub mod metrics;
 pub mod mux;
@@ -25,6 +27,7 @@ pub mod theader;
 pub mod thrift;
 pub mod tls;
 pub mod ttwitter;
+pub mod tunnel;
 pub mod until;
 pub mod walk;
 pub mod zipkin;
@@ -33,4 +36,5 @@ pub use backend::Backend;
 pub use caller::Caller;
 pub use gateway::Gateway;
 pub use proc::Proc;
+pub use tunnel::Tunnel;
 pub use until::until;

@@ -1,5 +1,6 @@
 //! What can be set about an endpoint, by the prefix of the bound id.
 
+use muxgate_wire::mux::handshake::CompressionLevel;
 use muxgate_wire::thrift::Protocol;
 use std::time::Duration;
 
@@ -24,6 +25,8 @@ pub struct Params {
     pub declared_fails: bool,
     /// Largest reply taken, in bytes.
     pub max_frame: usize,
+    /// Whether what is sent to and by Mux services may be compressed.
+    pub compression: CompressionLevel,
 }
 
 /// What a service speaks.
@@ -62,6 +65,9 @@ pub struct Pool {
     pub max_waiters: usize,
     /// `idleTimeMs`: an unused connection is closed after it.
     pub idle: Duration,
+    /// `lifeTimeMs`: a connection older than this, pooled or Mux, is replaced by another and closed once its calls are answered;
+    /// none by default.
+    pub life: Option<Duration>,
 }
 
 impl Default for Params {
@@ -76,6 +82,7 @@ impl Default for Params {
             pool: Pool::default(),
             declared_fails: false,
             max_frame: 16_384_000,
+            compression: CompressionLevel::Off,
         }
     }
 }
@@ -88,6 +95,6 @@ impl Default for Accrual {
 
 impl Default for Pool {
     fn default() -> Self {
-        Self { max_size: 1024, max_waiters: 1024, idle: Duration::from_secs(60) }
+        Self { max_size: 1024, max_waiters: 1024, idle: Duration::from_secs(60), life: None }
     }
 }

@@ -9,10 +9,14 @@ mod dispatching;
 mod params;
 mod server;
 mod serving;
+mod stream;
+#[cfg(test)]
+mod tests;
 
 pub use client::{Client, ClientParams};
 pub use params::ServerParams;
 pub use server::serve;
+pub use stream::{BoxIo, Secured, Securing, Upgrade};
 
 use std::future::Future;
 use std::pin::pin;

@@ -27,12 +27,19 @@ enum Open {
 pub struct Skipper {
     stack: [Open; MAX_DEPTH],
     depth: usize,
+    deepest: usize,
 }
 
 impl Skipper {
     /// Ready to skip the fields of a struct, up to and with its stop.
     pub fn of_struct() -> Self {
-        Self { stack: [Open::Struct { last: 0 }; MAX_DEPTH], depth: 1 }
+        Self::of_struct_within(MAX_DEPTH)
+    }
+
+    /// The same, with at most `deepest` levels; [`MAX_DEPTH`] at most.
+    pub fn of_struct_within(deepest: usize) -> Self {
+        let deepest = deepest.min(MAX_DEPTH);
+        Self { stack: [Open::Struct { last: 0 }; MAX_DEPTH], depth: 1, deepest }
     }
 
     /// Walks on until the value ends; the reader then stands behind it.
@@ -133,7 +140,7 @@ impl Skipper {
 
     /// Skips a scalar, or reads the header of a container.
     fn enter<'a, R: Read<'a>>(&self, reader: &mut R, ty: Type) -> Result<Option<Open>, ThriftError> {
-        if ty.is_container() && self.depth >= MAX_DEPTH {
+        if ty.is_container() && self.depth >= self.deepest {
             return Err(reader.cursor().error(Why::TooDeep));
         }
         match ty {
@@ -184,7 +191,7 @@ pub fn skip_value<'a, R: Read<'a>>(
     }
     // Those around have nothing more for this walk.
     let ended = Open::Items { ty: Type::I8, left: 0 };
-    let mut skipper = Skipper { stack: [ended; MAX_DEPTH], depth: around };
+    let mut skipper = Skipper { stack: [ended; MAX_DEPTH], depth: around, deepest: MAX_DEPTH };
     if let Some(open) = skipper.enter(reader, ty)? {
         skipper.put(around, open);
         skipper.depth += 1;
