@@ -8,7 +8,6 @@ use crate::events::Events;
 use crate::io::{Io, ReadBuffer, poll_write};
 use crate::pressure::{HOLD, Pressure, is_calm};
 use crate::request::Discarded;
-use crate::rules::WrongProtocol;
 use crate::tls::Identity;
 use crate::{Failure, Request, Response, Rules, Serve, Why, bridge};
 use bytes::{Buf, Bytes};
@@ -451,8 +450,7 @@ impl<T: Io, S: Serve> Socket<T, S> {
         now: Instant,
     ) {
         let built = build(request, session.peer, now).and_then(|mut request| {
-            let wrong = |wrong: WrongProtocol| Failure::new(Why::BadRequest, wrong.to_string());
-            self.rules.apply(&mut request.body).map_err(wrong)?;
+            self.rules.apply(&mut request.body)?;
             Ok(request)
         });
         let mut request = match built {
