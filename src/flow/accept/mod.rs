@@ -5,8 +5,9 @@ mod edge;
 mod events;
 mod listener;
 mod params;
+mod secure;
 mod spoken;
 
 pub use edge::Edge;
 pub use listener::Listener;
-pub use params::{Params, Protocol};
+pub use params::{Params, Protocol, Tls};

@@ -24,13 +24,12 @@ mod write;
 use crate::drain::{Drain, DrainWatch};
 use crate::events::Events;
 use crate::io::{Io, ReadBuffer};
-use crate::{Request, Rules, Serve};
+use crate::{Peer, Request, Rules, Serve};
 use asked::{Envelope, Reader, Reply, Settled};
 use bytes::Bytes;
 use cutter::Cutter;
 use line::Line;
 use std::future::{Pending, poll_fn};
-use std::net::SocketAddr;
 use std::sync::Arc;
 use std::task::Poll;
 use std::time::Duration;
@@ -99,7 +98,7 @@ pub struct Caller<T> {
     /// What it speaks.
     pub framing: Framing,
     /// Who it is.
-    pub peer: Option<SocketAddr>,
+    pub peer: Peer,
 }
 
 /// Serves one connection until the caller leaves, breaks the protocol, or `drain` begins and no call is left.
