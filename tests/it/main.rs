@@ -21,4 +21,5 @@ mod refusals;
 mod restart;
 mod slow;
 mod support;
+mod tls;
 mod upstreams;

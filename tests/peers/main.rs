@@ -8,5 +8,6 @@ mod drain;
 mod kill;
 mod nack;
 mod pairs;
+mod tls;
 mod world;
 mod zipkin;

@@ -88,7 +88,7 @@ fn listener(fields: &Fields<'_>) -> Option<Listener> {
     let method_in_dst = fields.flag("thriftMethodInDst").unwrap_or(false);
     let service_in_dst = fields.flag("thriftServiceInDst").unwrap_or(false);
     let tls = tls::server(fields);
-    if fields.get("tls").is_some() {
+    if fields.get("tls").is_some() && !fields.is_none("tls") {
         tls.as_ref()?;
     }
     port?;

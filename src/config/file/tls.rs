@@ -59,6 +59,9 @@ const LEVELS: [(&str, TlsLevel); 3] =
 
 /// `tls` of a listener.
 pub(super) fn server(listener: &Fields<'_>) -> Option<ListenerTls> {
+    if listener.is_none("tls") {
+        return None;
+    }
     let fields = listener.section("tls", &SERVER)?;
     fields.missing("certPath", "for example `certPath: server.pem`");
     fields.missing("keyPath", "for example `keyPath: server.key`");
