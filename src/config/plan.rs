@@ -7,6 +7,7 @@ pub use tls::{ClientTls, CommonName, ListenerTls};
 use crate::flow::{accept, address, admit, bind, choose, dispatch};
 use crate::names::namers::pattern::Pattern;
 use muxgate_rpc::tls::ClientFiles;
+use muxgate_wire::mux::handshake::CompressionLevel;
 use muxgate_wire::name::{Dtab, Path, Prefix};
 use muxgate_wire::thrift::Protocol;
 use std::collections::HashSet;
@@ -106,6 +107,8 @@ pub(super) struct ServicePart {
     pub percent: Option<f64>,
     pub min_per_sec: Option<u32>,
     pub ttl: Option<Duration>,
+    pub classifier: Option<bind::Classifier>,
+    pub backoff: Option<bind::Backoff>,
 }
 
 /// The keys that one entry of `clients` sets.
@@ -121,9 +124,11 @@ pub(super) struct ClientPart {
     pub max_size: Option<usize>,
     pub max_waiters: Option<usize>,
     pub idle: Option<Duration>,
+    pub life: Option<Option<Duration>>,
     pub declared_fails: Option<bool>,
     pub max_frame: Option<usize>,
     pub tls: Option<Option<ClientTls>>,
+    pub compression: Option<CompressionLevel>,
 }
 
 impl Plan {
@@ -225,6 +230,8 @@ impl ServicePart {
         set(&mut params.budget.percent, &self.percent);
         set(&mut params.budget.min_per_sec, &self.min_per_sec);
         set(&mut params.budget.ttl, &self.ttl);
+        set(&mut params.retries.classifier, &self.classifier);
+        set(&mut params.retries.backoff, &self.backoff);
     }
 }
 
@@ -240,7 +247,9 @@ impl ClientPart {
         set(&mut dispatch.pool.max_size, &self.max_size);
         set(&mut dispatch.pool.max_waiters, &self.max_waiters);
         set(&mut dispatch.pool.idle, &self.idle);
+        set(&mut dispatch.pool.life, &self.life);
         set(&mut dispatch.declared_fails, &self.declared_fails);
         set(&mut dispatch.max_frame, &self.max_frame);
+        set(&mut dispatch.compression, &self.compression);
     }
 }

@@ -65,6 +65,7 @@ impl Multiplexed {
             connect: CONNECT,
             max_frame: MAX_FRAME,
             declared_fails: false,
+            life: None,
             session: ClientConfig::default(),
             upgrade: None,
         };

@@ -1,6 +1,7 @@
 //! Three endpoints under load; one is killed and comes back. Only calls that were in flight on it may fail.
 
 use crate::world::{FINAGLE, GO, MUX, THRIFTMUX, cluster};
+use muxgate_testkit::language::{FRAMED, Server};
 use muxgate_testkit::load::{Call, Load};
 use muxgate_testkit::proc::LIMIT;
 use std::collections::HashSet;
@@ -49,9 +50,14 @@ fn failed(calls: &[Call], alive: Instant, dead: Instant) -> Vec<&Call> {
     failed
 }
 
+/// A server that logs its calls.
+fn go(args: &[&str]) -> Server {
+    GO.server(FRAMED, &[&["--log"], args].concat())
+}
+
 #[test]
 fn a_killed_thrift_server_costs_only_its_calls_in_flight() {
-    let (a, b, victim) = (GO.server("a", &[]), GO.server("b", &[]), GO.server("victim", &[]));
+    let (a, b, victim) = (go(&[]), go(&[]), go(&[]));
     let port = victim.addr.port().to_string();
     let mut back = None;
     let (calls, alive, dead) = run(
@@ -59,7 +65,7 @@ fn a_killed_thrift_server_costs_only_its_calls_in_flight() {
         "framed",
         || victim.proc.kill(),
         || {
-            let server = back.insert(GO.server("victim again", &["--port", &port]));
+            let server = back.insert(go(&["--port", &port]));
             server.proc.wait_line("a call", LIMIT, |l| l.contains("\"arrival\"").then_some(()));
         },
     );

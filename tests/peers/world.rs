@@ -1,8 +1,8 @@
 //! What the tests share: servers that are started once (a JVM costs seconds), gateways, names and ids.
 
 use muxgate_testkit::Gateway;
-use muxgate_testkit::apache::Apache;
 use muxgate_testkit::finagle::{Finagle, Server};
+use muxgate_testkit::language::{Language, Name};
 use muxgate_testkit::zipkin::Zipkin;
 use std::net::SocketAddr;
 use std::path::Path;
@@ -23,10 +23,8 @@ pub static THRIFT: LazyLock<Server> =
     LazyLock::new(|| FINAGLE.server("thrift", &["--proto", "thrift", "--strict-oneway"]));
 /// ThriftMux, compact.
 pub static COMPACT: LazyLock<Server> = LazyLock::new(|| FINAGLE.server("compact", &["--codec", "compact"]));
-/// The Python peer.
-pub static PYTHON: LazyLock<Apache> = LazyLock::new(|| Apache::python(repository(), target()));
 /// The Go peer.
-pub static GO: LazyLock<Apache> = LazyLock::new(|| Apache::go(repository(), target()));
+pub static GO: LazyLock<Language> = LazyLock::new(|| language(Name::Go));
 /// Zipkin.
 pub static ZIPKIN: LazyLock<Zipkin> = LazyLock::new(|| Zipkin::start(target()));
 
@@ -36,6 +34,11 @@ fn repository() -> &'static Path {
 
 fn target() -> &'static Path {
     Path::new(env!("CARGO_TARGET_TMPDIR"))
+}
+
+/// A peer in another language.
+pub fn language(name: Name) -> Language {
+    Language::build(name, repository(), target())
 }
 
 /// The program under test; `MUXGATE_BIN` names another build of it.

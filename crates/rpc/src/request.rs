@@ -64,6 +64,8 @@ pub struct Local {
     pub named: Option<Arc<OnceLock<Path>>>,
     /// Endpoints that failed this call already; a retry prefers others.
     pub tried: Vec<SocketAddr>,
+    /// What the call brought more of than is read (`contexts`, `dtab`, `destination`): it lacks that part, and must be refused.
+    pub excess: Option<&'static str>,
 }
 
 impl Request {
@@ -84,6 +86,7 @@ impl Request {
                 discarded: None,
                 named: None,
                 tried: Vec::new(),
+                excess: None,
             },
         }
     }

@@ -4,7 +4,6 @@
 //! Nothing here uses the gateway's own codecs: what they get wrong must not be repeated by what checks them. Helpers
 //! panic with what they waited for and the last lines of the program they waited for; a test wants no more of them.
 
-pub mod apache;
 pub mod backend;
 pub mod caller;
 pub mod certs;
@@ -13,9 +12,11 @@ pub mod finagle;
 pub mod gateway;
 pub mod hex;
 pub mod http;
+pub mod language;
 pub mod lines;
 pub mod link;
 pub mod load;
+pub mod luggage;
 pub mod lz4;
 pub mod metrics;
 pub mod mux;

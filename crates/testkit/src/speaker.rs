@@ -2,6 +2,7 @@
 
 use crate::hex;
 use crate::link::{Dialect, Link, strange};
+use crate::luggage::{self, Luggage};
 use crate::mux::{self, Dispatch, Pairs};
 use crate::theader::Header;
 use crate::thrift::{Message, Protocol, REPLY};
@@ -81,6 +82,7 @@ pub struct Speaker {
     link: Link,
     form: Form,
     log: String,
+    headers: Pairs,
 }
 
 impl Speaker {
@@ -101,12 +103,17 @@ impl Speaker {
             }
         };
         let link = timeout(LIMIT, opening).await.map_err(|_| strange("no handshake in time"))??;
-        Ok(Self { link, form, log: String::new() })
+        Ok(Self { link, form, log: String::new(), headers: Pairs::new() })
     }
 
     /// The bytes that were said and heard, as far as they are remembered.
     pub fn log(&self) -> &str {
         &self.log
+    }
+
+    /// Forgets them.
+    pub fn forget(&mut self) {
+        self.log.clear();
     }
 
     fn remember(&mut self, arrow: &str, bytes: &[u8]) {
@@ -117,23 +124,32 @@ impl Speaker {
         }
     }
 
-    /// Writes a call to `dest`, which only forms with room for one carry.
+    /// Application headers of the last answer.
+    pub fn headers(&self) -> &Pairs {
+        &self.headers
+    }
+
+    /// Writes a call to `dest` with luggage, which only forms with room for them carry.
     ///
     /// # Errors
     /// Those of the socket.
-    pub async fn tell(&mut self, call: &Message, dest: &str) -> Result<()> {
+    pub async fn tell(&mut self, call: &Message, dest: &str, luggage: &Luggage) -> Result<()> {
         let body = call.to_bytes();
         let dest = Bytes::copy_from_slice(dest.as_bytes());
+        let dispatch =
+            || Dispatch { contexts: luggage.contexts(), dest, dtab: Pairs::new(), body: body.clone() };
         let bytes = match self.form.dialect {
             Dialect::Framed => framed(&body),
             Dialect::Buffered => body,
-            Dialect::Header => framed(&Header::around(call, self.form.zlib).to_bytes()),
-            Dialect::TTwitter => framed(&ttwitter::to_bytes(&Dispatch { dest, body, ..Dispatch::default() })),
-            Dialect::Mux if self.form.treq => mux::frame(mux::TREQ, TAG, &[&[0], &body[..]].concat()),
-            Dialect::Mux => {
-                let dispatch = Dispatch { dest, body, ..Dispatch::default() };
-                mux::frame(mux::TDISPATCH, TAG, &dispatch.to_bytes())
+            Dialect::Header => {
+                let header = Header { info: luggage.info(), ..Header::around(call, self.form.zlib) };
+                framed(&header.to_bytes())
             }
+            Dialect::TTwitter => framed(&ttwitter::to_bytes(&dispatch())),
+            Dialect::Mux if self.form.treq => {
+                mux::frame(mux::TREQ, TAG, &[&luggage.keys()[..], &body[..]].concat())
+            }
+            Dialect::Mux => mux::frame(mux::TDISPATCH, TAG, &dispatch().to_bytes()),
         };
         self.remember(">", &bytes);
         self.link.send(&bytes).await
@@ -154,11 +170,15 @@ impl Speaker {
             Err(_) => return Ok(Said::End),
         };
         self.remember("<", &frame);
+        self.headers.clear();
         let said = match self.form.dialect {
-            Dialect::Mux => answer(&frame),
+            Dialect::Mux => answer(&frame, &mut self.headers),
             Dialect::Framed | Dialect::Buffered => message(&frame),
             Dialect::TTwitter => ttwitter::reply(&frame).and_then(|reply| message(&reply)),
-            Dialect::Header => Header::parse(&frame).and_then(|header| message(&header.message)),
+            Dialect::Header => Header::parse(&frame).and_then(|header| {
+                self.headers = header.info;
+                message(&header.message)
+            }),
         };
         Ok(said.unwrap_or_else(|| Said::Strange(hex::encode(&frame))))
     }
@@ -189,7 +209,7 @@ fn message(bytes: &Bytes) -> Option<Said> {
     Message::parse(bytes).map(Said::Message)
 }
 
-fn answer(frame: &Bytes) -> Option<Said> {
+fn answer(frame: &Bytes, headers: &mut Pairs) -> Option<Said> {
     let (kind, tag, body) = mux::split(frame)?;
     (tag == TAG).then_some(())?;
     let (status, contexts, body) = match kind {
@@ -198,6 +218,7 @@ fn answer(frame: &Bytes) -> Option<Said> {
         mux::RREQ => (*body.first()?, Pairs::new(), body.slice(1..)),
         _ => return None,
     };
+    *headers = luggage::response_headers(&contexts);
     match status {
         mux::OK if body.is_empty() => Some(Said::Empty),
         mux::OK => message(&body),

@@ -1,6 +1,6 @@
 //! `clients`: settings by prefix of the bound id.
 
-use super::listeners::MAX_FRAME;
+use super::listeners::{COMPRESSION, MAX_FRAME};
 use super::services::{overlap, prefix_or_all};
 use super::{Fields, Shape, tls};
 use crate::config::plan::{ClientPart, Namer, Rule};
@@ -36,6 +36,7 @@ const CLIENT: Shape = Shape {
         "declaredExceptions",
         "maxFrameBytes",
         "tls",
+        "compression",
     ],
     strangers: &[
         ("kind", "entries are matched by `prefix`: leave the kind out"),
@@ -46,6 +47,8 @@ const CLIENT: Shape = Shape {
         ("failFast", "endpoints that refuse connections are left out by `failureAccrual`"),
         ("timeoutMs", "did you mean `requestAttemptTimeoutMs`?"),
         ("totalTimeoutMs", "it belongs into an entry of `services`"),
+        ("responseClassifier", "it belongs into an entry of `services`"),
+        ("clientSession", "write `idleTimeMs` and `lifeTimeMs` in `hostConnectionPool`"),
     ],
 };
 
@@ -78,11 +81,12 @@ const ACCRUAL: Shape = Shape {
     )],
 };
 
-const BACKOFF: Shape = Shape { what: "`backoff`", keys: &["kind", "ms", "minMs", "maxMs"], strangers: &[] };
+pub(super) const BACKOFF: Shape =
+    Shape { what: "`backoff`", keys: &["kind", "ms", "minMs", "maxMs"], strangers: &[] };
 
 const POOL: Shape = Shape {
     what: "`hostConnectionPool`",
-    keys: &["maxSize", "maxWaiters", "idleTimeMs"],
+    keys: &["maxSize", "maxWaiters", "idleTimeMs", "lifeTimeMs"],
     strangers: &[("minSize", "connections are made when they are needed: leave this out")],
 };
 
@@ -112,6 +116,7 @@ fn entry(fields: &Fields<'_>, namers: Option<&[Namer]>) -> Option<Rule<ClientPar
         max_frame: fields
             .count("maxFrameBytes", MIN_FRAME..=MAX_FRAME, "no reply could come in")
             .map(|n| n as usize),
+        compression: fields.choice("compression", &COMPRESSION),
         ..ClientPart::default()
     };
     if let Some(pool) = fields.section("hostConnectionPool", &POOL) {
@@ -119,10 +124,16 @@ fn entry(fields: &Fields<'_>, namers: Option<&[Namer]>) -> Option<Rule<ClientPar
         part.max_size = pool.count("maxSize", 1..=MAX_COUNT, none).map(|n| n as usize);
         part.max_waiters = pool.count("maxWaiters", 0..=MAX_COUNT, "").map(|n| n as usize);
         part.idle = pool.millis("idleTimeMs");
-        if part.upstream == Some(Upstream::ThriftMux) {
-            let help = "leave it out, or set `protocol: framed`";
+        part.life = pool.millis_or_none("lifeTimeMs");
+        let pooled = ["maxSize", "maxWaiters", "idleTimeMs"].iter().any(|key| pool.get(key).is_some());
+        if part.upstream == Some(Upstream::ThriftMux) && pooled {
+            let help = "leave all but `lifeTimeMs` out, or set `protocol: framed`";
             fields.wrong("hostConnectionPool", "a thriftmux endpoint has one connection and no pool", help);
         }
+    }
+    if part.compression.is_some() && part.upstream.is_some_and(|upstream| upstream != Upstream::ThriftMux) {
+        let help = "leave it out, or set `protocol: thriftmux`";
+        fields.wrong("compression", "compression is agreed upon in Mux's handshake", help);
     }
     let (prefix, captures) = match captured(fields) {
         Some(captured) => captured.map(|(prefix, pattern)| (prefix, Some(pattern)))?,

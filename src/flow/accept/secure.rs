@@ -6,7 +6,7 @@ use super::spoken::{How, Verdict};
 use muxgate_rpc::io::{Io, ReadBuffer};
 use muxgate_rpc::mux;
 use muxgate_rpc::tls::TlsError;
-use muxgate_rpc::{Link, Peer, Serve};
+use muxgate_rpc::{Drain, Link, Peer, Serve};
 use muxgate_wire::mux::handshake::TlsLevel;
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -22,10 +22,11 @@ impl<S: Serve> Shared<S> {
         io: T,
         mut first: ReadBuffer,
         peer: SocketAddr,
+        drain: &Drain,
     ) {
         if verdict != Verdict::Tls {
             return match may_be_clear(tls.opportunistic, verdict) {
-                true => self.speak(verdict, io, first, Some(peer).into(), &self.mux).await,
+                true => self.speak(verdict, io, first, Some(peer).into(), &self.mux, drain).await,
                 false => self.events.tls_failed(Some(peer), &TlsError::plain()),
             };
         }
@@ -36,9 +37,9 @@ impl<S: Serve> Shared<S> {
             Err(error) => return self.events.tls_failed(Some(peer), &error),
         };
         let mut read = ReadBuffer::new(FIRST_READ);
-        let Some(verdict) = self.first_bytes(&mut link, &mut read).await else { return };
+        let Some(verdict) = self.first_bytes(&mut link, &mut read, drain).await else { return };
         let peer = Peer { address: Some(peer), identity: identity.map(Arc::new) };
-        self.speak(verdict, link, read, peer, &self.mux_in_tls).await;
+        self.speak(verdict, link, read, peer, &self.mux_in_tls, drain).await;
     }
 }
 

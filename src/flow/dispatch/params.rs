@@ -1,7 +1,7 @@
 //! What can be set about an endpoint, by the prefix of the bound id.
 
 use muxgate_rpc::tls::ClientTls;
-use muxgate_wire::mux::handshake::TlsLevel;
+use muxgate_wire::mux::handshake::{CompressionLevel, TlsLevel};
 use muxgate_wire::thrift::Protocol;
 use std::time::Duration;
 
@@ -28,6 +28,8 @@ pub struct Params {
     pub declared_fails: bool,
     /// Largest reply taken, in bytes.
     pub max_frame: usize,
+    /// Whether what is sent to and by Mux services may be compressed.
+    pub compression: CompressionLevel,
 }
 
 /// TLS towards the endpoints of a cluster.
@@ -76,6 +78,9 @@ pub struct Pool {
     pub max_waiters: usize,
     /// `idleTimeMs`: an unused connection is closed after it.
     pub idle: Duration,
+    /// `lifeTimeMs`: a connection older than this, pooled or Mux, is replaced by another and closed once its calls are answered;
+    /// none by default.
+    pub life: Option<Duration>,
 }
 
 impl Default for Params {
@@ -91,6 +96,7 @@ impl Default for Params {
             pool: Pool::default(),
             declared_fails: false,
             max_frame: 16_384_000,
+            compression: CompressionLevel::Off,
         }
     }
 }
@@ -103,6 +109,6 @@ impl Default for Accrual {
 
 impl Default for Pool {
     fn default() -> Self {
-        Self { max_size: 1024, max_waiters: 1024, idle: Duration::from_secs(60) }
+        Self { max_size: 1024, max_waiters: 1024, idle: Duration::from_secs(60), life: None }
     }
 }

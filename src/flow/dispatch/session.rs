@@ -5,7 +5,7 @@ use muxgate_rpc::events::Events;
 use muxgate_rpc::tls::ClientTls;
 use muxgate_rpc::{Failure, Request, Response, Serve, Status, mux, thrift};
 use muxgate_wire::mux::client::ClientConfig;
-use muxgate_wire::mux::handshake::TlsLevel;
+use muxgate_wire::mux::handshake::{Compression, Offer, TlsLevel};
 use muxgate_wire::mux::limits::Limits;
 use muxgate_wire::thrift::Protocol;
 use std::net::SocketAddr;
@@ -53,6 +53,7 @@ impl Session {
                     handshake_timeout: params.connect * HANDSHAKE,
                     max_in_flight: MAX_IN_FLIGHT,
                     tag_rest: TAG_REST,
+                    offer: Offer { compression: Compression::both(params.compression), ..Offer::default() },
                     limits: Limits::DEFAULT.with_message_bytes(params.max_frame),
                     ..ClientConfig::default()
                 };
@@ -65,6 +66,7 @@ impl Session {
                     connect: params.connect,
                     max_frame: params.max_frame,
                     declared_fails: params.declared_fails,
+                    life: params.pool.life,
                     session,
                     upgrade: in_clear.map(|tls| Arc::new(tls.client.clone()) as _),
                 };
@@ -79,6 +81,7 @@ impl Session {
                     max_size: params.pool.max_size,
                     max_waiters: params.pool.max_waiters,
                     idle: params.pool.idle,
+                    life: params.pool.life,
                     max_frame: params.max_frame,
                     declared_fails: params.declared_fails,
                 };

@@ -134,6 +134,11 @@ impl Session {
         self.wake.wake();
     }
 
+    /// Whether it only answers what it has: a new session is to take the next call.
+    pub(super) fn is_retired(&self) -> bool {
+        self.retired.load(Ordering::Relaxed)
+    }
+
     async fn serve<T: Io>(&self, mut socket: Socket<T>) -> SessionError {
         let first = self.machine.lock().tick(self.clock.now());
         let mut next = match first {

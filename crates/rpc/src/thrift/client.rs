@@ -4,6 +4,7 @@ use super::Transport;
 use super::connection::{Connection, check};
 use super::pool::{Bounds, Lent, Pool};
 use crate::events::Events;
+use crate::life::jittered;
 use crate::tls::ClientTls;
 use crate::{Failure, Link, Reply, Request, Response, Serve, Status, Why};
 use muxgate_wire::thrift::ApplicationExceptionType;
@@ -32,6 +33,8 @@ pub struct ClientParams {
     pub max_waiters: usize,
     /// An unused connection is closed after this time.
     pub idle: Duration,
+    /// A connection older than this is closed after its call; up to a fifth earlier, by chance.
+    pub life: Option<Duration>,
     /// Largest reply taken, in bytes.
     pub max_frame: usize,
     /// Whether declared exceptions count as failures.
@@ -70,6 +73,7 @@ impl Client {
         let transport = *transport;
         let connecting = async {
             let mut connection = Connection::new(io, transport, self.params.max_frame);
+            connection.ends = self.params.life.map(|life| Instant::now() + jittered(life));
             if let Transport::TTwitter(protocol) = transport {
                 connection.upgrade(protocol).await.map_err(|error| {
                     Failure::new(Why::Connect, format!("the TTwitter upgrade failed: {}", error.text()))
@@ -98,7 +102,16 @@ impl Client {
         let abandoned = Abandoned(Some(&*self.events));
         let answer = connection.exchange(request).await;
         abandoned.disarm();
-        let (contexts, body) = answer?;
+        let (contexts, body) = match answer {
+            Ok(answer) => answer,
+            Err(failure) => {
+                // Nothing was written of a call that cannot be put into bytes.
+                if failure.why() == Why::BadRequest {
+                    lent.give_back();
+                }
+                return Err(failure);
+            }
+        };
         let response = match request.body.is_oneway() {
             true => Response::nothing(),
             false => Response::judged(&request.body, body, contexts, self.params.declared_fails)?,

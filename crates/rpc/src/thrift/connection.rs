@@ -26,6 +26,8 @@ pub(super) struct Connection<T> {
     oneway_sent: bool,
     /// Since when no call is on it.
     pub(super) idle_since: Instant,
+    /// When it takes no more calls; none for never.
+    pub(super) ends: Option<Instant>,
 }
 
 /// Refuses a call that could not be sent, before a connection is lent to it.
@@ -54,6 +56,7 @@ impl<T: Io> Connection<T> {
             serial: 0,
             oneway_sent: false,
             idle_since: Instant::now(),
+            ends: None,
         }
     }
 
@@ -129,6 +132,16 @@ impl<T: Io> Connection<T> {
             Failure::new(Why::ConnectionLost, format!("the call could not be written: {error}"))
                 .with(Flags::RETRYABLE.with(Flags::REJECTED))
         })
+    }
+
+    /// Whether its life time is over.
+    pub(super) fn is_old(&self, now: Instant) -> bool {
+        self.ends.is_some_and(|at| at <= now)
+    }
+
+    /// The same, for those who do not have the time at hand: it is looked at only if there is a life time.
+    pub(super) fn has_grown_old(&self) -> bool {
+        self.ends.is_some() && self.is_old(Instant::now())
     }
 
     /// Whether all that the peer has sent so far was asked for. Reads nothing.

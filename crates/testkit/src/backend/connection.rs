@@ -338,6 +338,7 @@ fn mux_answer(reply: Reply, message: Option<Message>, tag: u32, is_treq: bool) -
 }
 
 fn plain_answer(how: How, reply: Reply, message: Option<Message>) -> Option<Write> {
+    let info = if let Reply::With(pairs) = &reply { pairs.clone() } else { Vec::new() };
     let body = match thrift_answer(reply, message.clone()) {
         // A one-way call: nothing at all is written.
         Ok(body) if body.is_empty() => return None,
@@ -351,7 +352,7 @@ fn plain_answer(how: How, reply: Reply, message: Option<Message>) -> Option<Writ
         Dialect::TTwitter => framed(&[0], &body),
         Dialect::Header => {
             let seqid = Message::parse(&body).map_or(0, |message| message.seqid);
-            let header = Header { seqid, zlib: how.zlib, info: Vec::new(), message: body };
+            let header = Header { seqid, zlib: how.zlib, info, message: body };
             framed(&[], &header.to_bytes())
         }
         Dialect::Framed | Dialect::Mux => framed(&[], &body),

@@ -18,6 +18,8 @@ pub(super) struct Accepts {
     /// TLS is offered in Mux handshakes.
     pub(super) opportunistic: bool,
     pub(super) lz4: bool,
+    /// There are no frames: old binary messages cannot be told from them.
+    pub(super) buffered: bool,
 }
 
 /// How a call came in.
@@ -54,7 +56,7 @@ pub(super) async fn open(stream: TcpStream, shared: &Shared) -> Option<Opened> {
     while link.inward.peek().len() < 2 {
         link.inward.fill(&mut link.io).await.ok()?;
     }
-    if is_message(link.inward.peek()) {
+    if accepts.buffered || is_message(link.inward.peek()) {
         how.dialect = Dialect::Buffered;
         return Some(Opened { link, how, first: None });
     }

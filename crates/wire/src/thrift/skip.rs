@@ -27,12 +27,19 @@ enum Open {
 pub struct Skipper {
     stack: [Open; MAX_DEPTH],
     depth: usize,
+    deepest: usize,
 }
 
 impl Skipper {
     /// Ready to skip the fields of a struct, up to and with its stop.
     pub fn of_struct() -> Self {
-        Self { stack: [Open::Struct { last: 0 }; MAX_DEPTH], depth: 1 }
+        Self::of_struct_within(MAX_DEPTH)
+    }
+
+    /// The same, with at most `deepest` levels; [`MAX_DEPTH`] at most.
+    pub fn of_struct_within(deepest: usize) -> Self {
+        let deepest = deepest.min(MAX_DEPTH);
+        Self { stack: [Open::Struct { last: 0 }; MAX_DEPTH], depth: 1, deepest }
     }
 
     /// Walks on until the value ends; the reader then stands behind it.
@@ -101,7 +108,7 @@ impl Skipper {
 
     /// Skips a scalar, or reads the header of a container.
     fn enter<'a, R: Read<'a>>(&self, reader: &mut R, ty: Type) -> Result<Option<Open>, ThriftError> {
-        if ty.is_container() && self.depth >= MAX_DEPTH {
+        if ty.is_container() && self.depth >= self.deepest {
             return Err(reader.cursor().error(Why::TooDeep));
         }
         match ty {
@@ -133,7 +140,8 @@ fn skip_scalar<'a, R: Read<'a>>(reader: &mut R, ty: Type) -> Result<(), ThriftEr
     }
 }
 
-/// Steps over one value. For a field pass its `inline`: then nothing follows the header.
+/// Steps over one value. For a field pass its `inline`: then nothing follows the header. `around` is the number of
+/// containers that the value is in, which count towards [`MAX_DEPTH`].
 ///
 /// # Errors
 /// What [`Why`] lists.
@@ -141,6 +149,7 @@ pub fn skip_value<'a, R: Read<'a>>(
     reader: &mut R,
     ty: Type,
     inline: Option<bool>,
+    around: usize,
 ) -> Result<(), ThriftError> {
     if inline.is_some() {
         return Ok(());
@@ -148,10 +157,12 @@ pub fn skip_value<'a, R: Read<'a>>(
     if !ty.is_container() {
         return skip_scalar(reader, ty);
     }
-    let mut skipper = Skipper { depth: 0, ..Skipper::of_struct() };
+    // Those around have nothing more for this walk.
+    let ended = Open::Items { ty: Type::I8, left: 0 };
+    let mut skipper = Skipper { stack: [ended; MAX_DEPTH], depth: around, deepest: MAX_DEPTH };
     if let Some(open) = skipper.enter(reader, ty)? {
-        skipper.put(0, open);
-        skipper.depth = 1;
+        skipper.put(around, open);
+        skipper.depth += 1;
     }
     skipper.run(reader)
 }

@@ -93,16 +93,20 @@ impl<'a> Reader<'a> {
         if first && let Some(answer) = self.upgrade(&message) {
             return Err(Settled::Answer(answer));
         }
+        let limits = &self.params.limits;
         let (envelope, read) = match self.upgraded {
             Some(protocol) => {
-                (Envelope::TTwitter, bridge::from_ttwitter(message, protocol, self.peer.address))
+                (Envelope::TTwitter, bridge::from_ttwitter(message, protocol, limits, self.peer.address))
             }
             None => (Envelope::Plain, bridge::from_thrift(message, self.peer.address)),
         };
         match read {
             Ok(request) => self.checked(request, envelope),
-            Err(_) => {
-                self.events.decode_error("thrift");
+            Err(error) => {
+                match error.why {
+                    Why::NameTooLong(_) => self.events.limited("method_name"),
+                    _ => self.events.decode_error("thrift"),
+                }
                 Err(Settled::Lost)
             }
         }
@@ -159,7 +163,7 @@ impl<'a> Reader<'a> {
         };
         let theader::Header { seqid, protocol, zlib, info, .. } = header;
         let envelope = Envelope::THeader { seqid, protocol, zlib };
-        match bridge::from_theader(&info, message, self.peer.address) {
+        match bridge::from_theader(&info, message, &self.params.limits, self.peer.address) {
             Ok(Ok(request)) if request.body.protocol() != protocol => {
                 let error = ThriftError {
                     at: 0,
@@ -174,7 +178,11 @@ impl<'a> Reader<'a> {
 
     /// A frame whose message cannot be read is answered by its sequence id; its method stays unknown.
     fn unreadable(&self, envelope: Option<Envelope>, error: &ThriftError) -> Settled {
-        self.events.decode_error("theader");
+        match error.why {
+            Why::TooMany { .. } | Why::TooLong { .. } => self.events.limited("contexts"),
+            Why::NameTooLong(_) => self.events.limited("method_name"),
+            _ => self.events.decode_error("theader"),
+        }
         let Some(envelope @ Envelope::THeader { seqid, protocol, .. }) = envelope else {
             return Settled::Lost;
         };
