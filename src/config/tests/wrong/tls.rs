@@ -7,13 +7,6 @@ pub(super) const CASES: &[Case] = &[
         about: "a listener without certificates",
         file: "dtab: ''\nlisteners:\n- port: 1\n  tls: {ciphers: [x]}\n",
         said: r#"
-error: unknown key `ciphers` in `tls` of a listener
- --> gate.yaml:4:9
-  |
-4 |   tls: {ciphers: [x]}
-  |         ^^^^^^^
-  = help: the ciphers that are safe are used: leave this out
-
 error: `tls` of a listener has no `certPath`
  --> gate.yaml:4:8
   |
@@ -27,6 +20,13 @@ error: `tls` of a listener has no `keyPath`
 4 |   tls: {ciphers: [x]}
   |        ^
   = help: for example `keyPath: server.key`
+
+error: unknown key `ciphers` in `tls` of a listener
+ --> gate.yaml:4:9
+  |
+4 |   tls: {ciphers: [x]}
+  |         ^^^^^^^
+  = help: the ciphers that are safe are used: leave this out
 
 3 errors
 "#,
