@@ -53,7 +53,7 @@ error: `SSLv3` is not spoken
  --> gate.yaml:8:16
   |
 8 |     protocols: [SSLv3]
-  |                ^^^^^^^
+  |                ^
   = help: there are TLSv1.2 and TLSv1.3; older ones are not safe
 
 3 errors
