@@ -12,6 +12,7 @@ pub struct Inbound {
 }
 
 /// What a service is spoken to in: a column.
+#[derive(Clone, Copy)]
 pub struct Outbound {
     pub name: &'static str,
     pub dialect: Dialect,
@@ -19,9 +20,14 @@ pub struct Outbound {
     pub protocol: Option<Protocol>,
     pub tls: bool,
     pub lz4: bool,
+    /// Mux: the size of pieces that the service asks for.
+    pub window: Option<u32>,
 }
 
 use Protocol::{Binary, Compact, Old};
+
+/// Bytes in a piece of a Mux message, where it is cut: no context, name or head of a message is whole.
+const PIECE: u32 = 7;
 
 /// All rows.
 pub fn inbound() -> Vec<Inbound> {
@@ -39,21 +45,25 @@ pub fn inbound() -> Vec<Inbound> {
         row("ttwitter", Form::new(Dialect::TTwitter, Binary)),
         row("mux", Form::new(Dialect::Mux, Binary)),
         row("mux compact", Form::new(Dialect::Mux, Compact)),
+        row("mux pieces", Form { window: Some(PIECE), ..Form::new(Dialect::Mux, Binary) }),
         row("mux treq", Form { treq: true, ..Form::new(Dialect::Mux, Binary) }),
     ]
 }
 
 /// All columns.
 pub fn outbound() -> Vec<Outbound> {
+    let plain =
+        |name, dialect| Outbound { name, dialect, protocol: None, tls: false, lz4: false, window: None };
     let transports = [
-        ("framed", Dialect::Framed, false, false),
-        ("buffered", Dialect::Buffered, false, false),
-        ("header", Dialect::Header, false, false),
-        ("ttwitter", Dialect::TTwitter, false, false),
-        ("thriftmux", Dialect::Mux, false, false),
+        plain("framed", Dialect::Framed),
+        plain("buffered", Dialect::Buffered),
+        plain("header", Dialect::Header),
+        plain("ttwitter", Dialect::TTwitter),
+        plain("thriftmux", Dialect::Mux),
+        Outbound { window: Some(PIECE), ..plain("mux pieces", Dialect::Mux) },
     ];
-    let columns = |(name, dialect, tls, lz4)| {
-        [None, Some(Binary), Some(Compact)].map(|protocol| Outbound { name, dialect, protocol, tls, lz4 })
+    let columns = |transport: Outbound| {
+        [None, Some(Binary), Some(Compact)].map(|protocol| Outbound { protocol, ..transport })
     };
     transports.into_iter().flat_map(columns).collect()
 }

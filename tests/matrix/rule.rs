@@ -121,6 +121,8 @@ const INTERNAL: i32 = 6;
 const PROTOCOL: i32 = 7;
 /// MuxFailure: restartable and rejected.
 const NOTHING_DONE: u64 = 3;
+/// MuxFailure: not to be repeated.
+const NOT_AGAIN: u64 = 4;
 
 /// The rule.
 pub fn expect(inbound: &Inbound, outbound: &Outbound, outcome: Outcome) -> Expectation {
@@ -147,7 +149,7 @@ pub fn expect(inbound: &Inbound, outbound: &Outbound, outcome: Outcome) -> Expec
     };
     let lives = match outcome {
         // Where the next message begins is known only if this one has been read whole.
-        Outcome::LargeCall => inbound.form.zlib,
+        Outcome::LargeCall => inbound.form.zlib || inbound.form.window.is_some(),
         Outcome::Cancel => inbound.is_mux(),
         _ => true,
     };
@@ -166,6 +168,8 @@ fn refusal(inbound: &Inbound, status: u8, flags: Option<u64>) -> Heard {
 fn too_large(inbound: &Inbound) -> Heard {
     match inbound.form.dialect {
         // It is short until it is unpacked.
+        // Its tag is known all the while, and no piece is large.
+        Dialect::Mux if inbound.form.window.is_some() => Heard::Refusal(ERROR, Some(NOT_AGAIN)),
         Dialect::Header if inbound.form.zlib => Heard::Nameless(PROTOCOL),
         Dialect::Framed | Dialect::Buffered => Heard::Exception(PROTOCOL),
         Dialect::Header | Dialect::TTwitter | Dialect::Mux => Heard::End,

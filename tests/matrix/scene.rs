@@ -71,6 +71,9 @@ async fn backend(outbound: &Outbound, authority: &Authority) -> Backend {
     if outbound.lz4 {
         backend.accept_lz4();
     }
+    if let Some(window) = outbound.window {
+        backend.ask_for_pieces(window);
+    }
     if outbound.dialect == Dialect::TTwitter {
         backend.accept_upgrades();
     }

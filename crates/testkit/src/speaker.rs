@@ -3,7 +3,7 @@
 use crate::hex;
 use crate::link::{Dialect, Link, strange};
 use crate::luggage::{self, Luggage};
-use crate::mux::{self, Dispatch, Pairs};
+use crate::mux::{self, Dispatch, Pairs, Pieces};
 use crate::theader::Header;
 use crate::thrift::{Message, Protocol, REPLY};
 use crate::ttwitter;
@@ -48,6 +48,8 @@ pub struct Form {
     pub treq: bool,
     /// Mux: the streams are compressed.
     pub lz4: bool,
+    /// Mux: bodies are cut into pieces of so many bytes, in both directions.
+    pub window: Option<u32>,
     /// Encryption.
     pub security: Security,
 }
@@ -56,7 +58,7 @@ impl Form {
     /// The form without anything that is optional.
     pub const fn new(dialect: Dialect, protocol: Protocol) -> Self {
         let security = Security::Clear;
-        Self { dialect, protocol, zlib: false, treq: false, lz4: false, security }
+        Self { dialect, protocol, zlib: false, treq: false, lz4: false, window: None, security }
     }
 }
 
@@ -83,6 +85,7 @@ pub struct Speaker {
     form: Form,
     log: String,
     headers: Pairs,
+    pieces: Pieces,
 }
 
 impl Speaker {
@@ -103,7 +106,7 @@ impl Speaker {
             }
         };
         let link = timeout(LIMIT, opening).await.map_err(|_| strange("no handshake in time"))??;
-        Ok(Self { link, form, log: String::new(), headers: Pairs::new() })
+        Ok(Self { link, form, log: String::new(), headers: Pairs::new(), pieces: Pieces::default() })
     }
 
     /// The bytes that were said and heard, as far as they are remembered.
@@ -149,7 +152,10 @@ impl Speaker {
             Dialect::Mux if self.form.treq => {
                 mux::frame(mux::TREQ, TAG, &[&luggage.keys()[..], &body[..]].concat())
             }
-            Dialect::Mux => mux::frame(mux::TDISPATCH, TAG, &dispatch().to_bytes()),
+            Dialect::Mux => {
+                let window = self.form.window.map_or(usize::MAX, |window| window as usize);
+                mux::pieces(mux::TDISPATCH, TAG, &dispatch().to_bytes(), window)
+            }
         };
         self.remember(">", &bytes);
         self.link.send(&bytes).await
@@ -160,7 +166,7 @@ impl Speaker {
     /// # Errors
     /// Nothing in time.
     pub async fn hear(&mut self) -> Result<Said> {
-        let heard = timeout(LIMIT, self.link.next(self.form.dialect)).await;
+        let heard = timeout(LIMIT, self.next()).await;
         let frame = match heard.map_err(|_| strange("no answer in time"))? {
             Ok(frame) => frame,
             Err(error) if error.kind() == ErrorKind::InvalidData => return Err(error),
@@ -181,6 +187,23 @@ impl Speaker {
             }),
         };
         Ok(said.unwrap_or_else(|| Said::Strange(hex::encode(&frame))))
+    }
+
+    /// The next frame, or the message that is whole with it.
+    async fn next(&mut self) -> Result<Bytes> {
+        loop {
+            let frame = self.link.next(self.form.dialect).await?;
+            if self.form.dialect != Dialect::Mux {
+                return Ok(frame);
+            }
+            let window = self.form.window.map_or(usize::MAX, |window| window as usize);
+            if !mux::fits(&frame, window) {
+                return Err(strange("a frame beyond the window"));
+            }
+            if let Some(whole) = self.pieces.join(frame) {
+                return Ok(whole);
+            }
+        }
     }
 
     /// Writes a Tdiscarded for the call.
@@ -246,12 +269,16 @@ async fn shake_hands(mut link: Link, form: Form, tls: &Arc<ClientConfig>) -> Res
         return Err(strange("the probe was not answered"));
     }
     let is_opportunistic = form.security == Security::Opportunistic;
-    let mut headers = Vec::new();
+    let mut headers: Vec<(_, &[u8])> = Vec::new();
     if is_opportunistic {
-        headers.push(("tls", "required"));
+        headers.push(("tls", b"required"));
     }
     if form.lz4 {
-        headers.push(("accept-compress", "desired:lz4;desired:lz4"));
+        headers.push(("accept-compress", b"desired:lz4;desired:lz4"));
+    }
+    let window = form.window.map(u32::to_be_bytes);
+    if let Some(window) = &window {
+        headers.push((mux::FRAMER, window));
     }
     link.send(&mux::frame(mux::TINIT, 1, &mux::init(&headers))).await?;
     let rinit = link.next(Dialect::Mux).await?;

@@ -236,6 +236,11 @@ impl Backend {
         self.shared.accepts.lock().lz4 = true;
     }
 
+    /// From now on Mux clients are told to cut bodies into pieces of so many bytes.
+    pub fn ask_for_pieces(&self, window: u32) {
+        self.shared.accepts.lock().window = Some(window);
+    }
+
     /// From now on connections carry messages without frames, which is not always told from their first bytes.
     pub fn expect_no_frames(&self) {
         self.shared.accepts.lock().buffered = true;
