@@ -5,6 +5,8 @@
 
 #[path = "peers/allocations.rs"]
 mod allocations;
+#[path = "peers/compact.rs"]
+mod compact;
 #[path = "peers/inside.rs"]
 mod inside;
 mod peers;
@@ -14,7 +16,7 @@ use criterion::{Criterion, Throughput};
 use inside::{listen, naming};
 use muxgate::flow::accept::Edge;
 use muxgate::flow::address::Address;
-use muxgate::flow::admit::{self, Admit};
+use muxgate::flow::admit::Admit;
 use muxgate::flow::bind::{self, Bind, Bounds, Clusters};
 use muxgate::flow::choose::{Build, Cluster, Parts};
 use muxgate::flow::dispatch::Upstream;
@@ -27,7 +29,7 @@ use muxgate::observe::{Registry, Tracer};
 use muxgate_rpc::Drain;
 use muxgate_rpc::events::Uncounted;
 use muxgate_rpc::io::ReadBuffer;
-use muxgate_rpc::{Failure, Request, Response, Rules, Serve, Svc, mux, thrift};
+use muxgate_rpc::{Failure, Pressure, Request, Response, Rules, Serve, Svc, mux, thrift};
 use muxgate_wire::mux::server::ServerConfig;
 use muxgate_wire::name::{Dtab, Path};
 use muxgate_wire::thrift::Protocol;
@@ -141,7 +143,7 @@ fn over_loopback(criterion: &mut Criterion) -> io::Result<()> {
                     match services {
                         "framed" => tokio::spawn(backend::serve(service, Proto::Framed)),
                         "mux" => tokio::spawn(backend::serve(service, Proto::Mux)),
-                        _ => tokio::spawn(backend::serve_compact(service)),
+                        _ => tokio::spawn(compact::serve(service)),
                     };
                     let io = TcpStream::connect(gateway.address()).await?;
                     io.set_nodelay(true)?;
@@ -193,7 +195,7 @@ fn rooms() -> impl Serve {
     let binder = Arc::new(Binder::new(namers, watch::channel(dtab).1));
     let params: bind::ParamsOf = Arc::new(|_: &Path| bind::Params::default());
     let bind = Bind::new(binder, Arc::new(OneCluster), params, Arc::clone(&registry), &Bounds::default());
-    let named = Address::new(&naming(), Admit::new(&admit::Params::default(), bind));
+    let named = Address::new(&naming(), Admit::new(Pressure::default(), bind));
     Edge::new(Tracer::off(), registry.listener("bench"), named)
 }
 
@@ -214,6 +216,7 @@ async fn serve(io: DuplexStream, callers: Proto, service: impl Serve) {
                 idle: limits.idle,
                 rules: Rules::default(),
                 session: ServerConfig::default(),
+                pressure: Pressure::default(),
                 upgrade: None,
             };
             mux::serve(io, read, None, Arc::new(service), &params, &drain, Arc::new(Uncounted)).await;

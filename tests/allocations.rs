@@ -3,6 +3,8 @@
 
 #[path = "../benches/peers/allocations.rs"]
 mod allocations;
+#[path = "../benches/peers/compact.rs"]
+mod compact;
 #[path = "../benches/peers/inside.rs"]
 mod inside;
 #[path = "../benches/peers/mod.rs"]

@@ -3,6 +3,7 @@
 //! The gateway runs on the thread that counts, its caller and its service on another, so that only its own allocations
 //! are counted. A buffer that grows counts as a new one, of its new size.
 
+use super::compact;
 use super::inside::listen;
 use super::peers::{Proto, backend, load::Caller};
 use muxgate::flow::dispatch::Upstream;
@@ -46,8 +47,8 @@ pub fn per_call(callers: Proto, services: Proto, size: usize) -> io::Result<PerC
 /// # Errors
 /// As [`per_call`].
 pub fn per_translated_call(callers: Proto, size: usize) -> io::Result<PerCall> {
-    let compact = Some(Protocol::Compact);
-    count(callers, Upstream::Framed, compact, size, |listener| tokio::spawn(backend::serve_compact(listener)))
+    let protocol = Some(Protocol::Compact);
+    count(callers, Upstream::Framed, protocol, size, |listener| tokio::spawn(compact::serve(listener)))
 }
 
 fn count(

@@ -1,6 +1,7 @@
 //! What can exist: a configuration that has been checked. Only [`super::parse`] makes one.
 
 use crate::flow::{accept, address, admit, bind, choose, dispatch};
+use muxgate_wire::mux::handshake::CompressionLevel;
 use muxgate_wire::name::{Dtab, Path, Prefix};
 use muxgate_wire::thrift::Protocol;
 use std::net::SocketAddr;
@@ -108,6 +109,7 @@ pub(super) struct ClientPart {
     pub life: Option<Option<Duration>>,
     pub declared_fails: Option<bool>,
     pub max_frame: Option<usize>,
+    pub compression: Option<CompressionLevel>,
 }
 
 impl Plan {
@@ -214,5 +216,6 @@ impl ClientPart {
         set(&mut dispatch.pool.life, &self.life);
         set(&mut dispatch.declared_fails, &self.declared_fails);
         set(&mut dispatch.max_frame, &self.max_frame);
+        set(&mut dispatch.compression, &self.compression);
     }
 }

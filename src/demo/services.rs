@@ -5,7 +5,7 @@ use super::calls::{Call, Outcome};
 use bytes::Bytes;
 use muxgate_rpc::events::Uncounted;
 use muxgate_rpc::io::ReadBuffer;
-use muxgate_rpc::{Drain, Failure, Request, Response, Rules, Serve, Why, mux, thrift};
+use muxgate_rpc::{Drain, Failure, Pressure, Request, Response, Rules, Serve, Why, mux, thrift};
 use muxgate_wire::mux::server::ServerConfig;
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -200,6 +200,7 @@ async fn connection(socket: TcpStream, peer: SocketAddr, endpoint: Arc<Endpoint>
         idle: None,
         rules: Rules::default(),
         session: ServerConfig::default(),
+        pressure: Pressure::default(),
         upgrade: None,
     };
     mux::serve(socket, read, Some(peer), endpoint, &params, &ended, Arc::new(Uncounted)).await;

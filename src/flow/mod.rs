@@ -10,7 +10,8 @@
 //! admit     Admit (expired, too many)
 //! bind      Bind (route: name + dtab → cluster; total deadline, purse)      one per gateway
 //! choose    Cluster (balance, requeue)                                      one per bound id
-//! dispatch  Observed (span, numbers) → Accrual → AttemptDeadline → Session  one per endpoint
+//! dispatch  Observed (span, numbers) → Accrual → AttemptDeadline
+//!           → Translated (only where a setting asks for it) → Session       one per endpoint
 //! ```
 
 pub mod accept;
@@ -30,6 +31,7 @@ use address::Address;
 use admit::Admit;
 use bind::{Bind, Bounds};
 use dispatch::Dispatch;
+use muxgate_rpc::Pressure;
 use std::sync::Arc;
 
 /// What the flow is made of.
@@ -79,12 +81,13 @@ impl Flow {
         admit: &admit::Params,
     ) -> std::io::Result<Listener> {
         let stats = self.registry.listener(&accept.name);
-        let named = Address::new(address, Admit::new(admit, Arc::clone(&self.bind)));
+        let pressure = Pressure::new(admit.max_concurrent);
+        let named = Address::new(address, Admit::new(pressure.clone(), Arc::clone(&self.bind)));
         let events = Arc::new(Counted(Arc::clone(&stats)));
         let bounded = Bounded::new(accept.limits, events, named);
         let edge = Edge::new(self.tracer.clone(), Arc::clone(&stats), bounded);
         let screen = Screen::new(accept.trust, edge);
-        Listener::bind(accept, stats, screen)
+        Listener::bind(accept, stats, screen, pressure)
     }
 
     /// The routes in use.

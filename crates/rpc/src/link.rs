@@ -58,7 +58,7 @@ impl<T: Io> Drop for Secured<T> {
 }
 
 /// What TLS has to say about an error, in our words.
-fn told(error: io::Error) -> io::Error {
+pub(crate) fn told(error: io::Error) -> io::Error {
     let tls = error.get_ref().and_then(|inner| inner.downcast_ref::<rustls::Error>());
     match tls.map(|tls| TlsError::of_tls(tls, None)) {
         Some(told) => io::Error::new(error.kind(), told),

@@ -6,6 +6,7 @@
 
 pub mod backend;
 pub mod caller;
+pub mod certs;
 pub mod collector;
 pub mod finagle;
 pub mod gateway;
@@ -26,6 +27,7 @@ pub mod theader;
 pub mod thrift;
 pub mod tls;
 pub mod ttwitter;
+pub mod tunnel;
 pub mod until;
 pub mod walk;
 pub mod zipkin;
@@ -34,4 +36,5 @@ pub use backend::Backend;
 pub use caller::Caller;
 pub use gateway::Gateway;
 pub use proc::Proc;
+pub use tunnel::Tunnel;
 pub use until::until;

@@ -1,6 +1,6 @@
 //! `clients`: settings by prefix of the bound id.
 
-use super::listeners::MAX_FRAME;
+use super::listeners::{COMPRESSION, MAX_FRAME};
 use super::services::{overlap, prefix_or_all};
 use super::{Fields, Shape};
 use crate::config::plan::{ClientPart, Namer, Rule};
@@ -33,6 +33,7 @@ const CLIENT: Shape = Shape {
         "hostConnectionPool",
         "declaredExceptions",
         "maxFrameBytes",
+        "compression",
     ],
     strangers: &[
         ("kind", "entries are matched by `prefix`: leave the kind out"),
@@ -113,6 +114,7 @@ fn entry(fields: &Fields<'_>, namers: Option<&[Namer]>) -> Option<Rule<ClientPar
         max_frame: fields
             .count("maxFrameBytes", MIN_FRAME..=MAX_FRAME, "no reply could come in")
             .map(|n| n as usize),
+        compression: fields.choice("compression", &COMPRESSION),
         ..ClientPart::default()
     };
     if let Some(pool) = fields.section("hostConnectionPool", &POOL) {
@@ -126,6 +128,10 @@ fn entry(fields: &Fields<'_>, namers: Option<&[Namer]>) -> Option<Rule<ClientPar
             let help = "leave all but `lifeTimeMs` out, or set `protocol: framed`";
             fields.wrong("hostConnectionPool", "a thriftmux endpoint has one connection and no pool", help);
         }
+    }
+    if part.compression.is_some() && part.upstream.is_some_and(|upstream| upstream != Upstream::ThriftMux) {
+        let help = "leave it out, or set `protocol: thriftmux`";
+        fields.wrong("compression", "compression is agreed upon in Mux's handshake", help);
     }
     let prefix = prefix_or_all(fields)?;
     if let Some(namers) = namers {

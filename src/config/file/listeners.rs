@@ -6,6 +6,7 @@ use crate::config::plan::{Admin, Listener};
 use crate::flow::accept::{CallLimits, Protocol, Trust};
 use crate::flow::{accept, address, admit};
 use bytes::Bytes;
+use muxgate_wire::mux::handshake::CompressionLevel;
 use muxgate_wire::name::{MAX_PATH_TEXT, Path};
 use muxgate_wire::thrift;
 use std::net::SocketAddr;
@@ -21,6 +22,12 @@ const MAX_COUNT: u64 = 1_000_000;
 
 /// Most contexts, or entries of a dtab, that one call may be allowed: reading them takes time that grows with their square.
 const MAX_PAIRS: u64 = 1024;
+/// Words for how much compression is wanted.
+pub(super) const COMPRESSION: [(&str, CompressionLevel); 3] = [
+    ("off", CompressionLevel::Off),
+    ("accepted", CompressionLevel::Accepted),
+    ("desired", CompressionLevel::Desired),
+];
 
 /// Tags of a Mux connection.
 const MAX_TAGS: u64 = (1 << 23) - 1;
@@ -54,6 +61,7 @@ const LISTENER: Shape = Shape {
         "maxDestinationBytes",
         "maxMethodNameBytes",
         "maxNesting",
+        "compression",
     ],
     strangers: &[
         ("label", "did you mean `name`?"),
@@ -144,6 +152,7 @@ fn accept(fields: &Fields<'_>, name: &str, address: SocketAddr) -> accept::Param
         let most = fields.count("maxConnectionsPerPeer", 1..=MAX_COUNT, zero);
         params.max_per_peer = most.map(|most| most as usize);
     }
+    params.compression = fields.choice("compression", &COMPRESSION).unwrap_or(params.compression);
     params.idle = fields.millis_or_none("idleTimeMs").unwrap_or(params.idle);
     params.life = fields.millis_or_none("lifeTimeMs").unwrap_or(params.life);
     params.trust =

@@ -7,6 +7,7 @@ use crate::flow::bind::{Backoff, Classifier, Retries};
 use crate::flow::choose::Balancer;
 use crate::flow::dispatch::{Accrual, Upstream};
 use crate::flow::{accept, admit, bind, choose, dispatch};
+use muxgate_wire::mux::handshake::CompressionLevel;
 use muxgate_wire::name::{NameError, Path};
 use muxgate_wire::thrift::Protocol as Encoding;
 use std::time::Duration;
@@ -119,6 +120,7 @@ clients:
   failureAccrual: {kind: io.l5d.consecutiveFailures, failures: 3, backoff: {kind: constant, ms: 100}}
 - prefix: /#/io.l5d.fs/mux/b
   declaredExceptions: failure
+  compression: desired
   requestAttemptTimeoutMs: 250
 ";
     let plan = parse("gate.yaml", &format!("{SMALLEST}{rules}"))?;
@@ -143,6 +145,7 @@ clients:
     assert_eq!((mux.upstream, mux.attempt), (Upstream::ThriftMux, Some(Duration::from_millis(250))));
     assert!(mux.declared_fails);
     assert_eq!((mux.pool.life, plain.pool.life), (Some(Duration::from_secs(60)), None));
+    assert_eq!((mux.compression, plain.compression), (CompressionLevel::Desired, CompressionLevel::Off));
     assert_eq!((mux.protocol, mux.strip_service), (None, true));
     Ok(())
 }
@@ -200,6 +203,7 @@ listeners:
   maxDestinationBytes: 12
   maxMethodNameBytes: 13
   maxNesting: 14
+  compression: accepted
 ";
     let plan = parse("gate.yaml", text)?;
     assert_eq!(plan.admin().map(|admin| admin.address.to_string()).as_deref(), Some("127.0.0.2:0"));
@@ -229,6 +233,7 @@ listeners:
         nesting: 14,
     };
     assert_eq!(accept.limits, limits);
+    assert_eq!(accept.compression, CompressionLevel::Accepted);
     assert_eq!(listener.admit.max_concurrent, Some(1));
     assert_eq!(listener.address.prefix.as_str(), "/in");
     assert!(listener.address.method_in_dst && listener.address.service_in_dst);

@@ -5,8 +5,9 @@ use super::spoken::{How, Verdict, judge};
 use muxgate_rpc::events::Events;
 use muxgate_rpc::io::{Io, ReadBuffer};
 use muxgate_rpc::life::jittered;
-use muxgate_rpc::{Drain, Rules, Serve};
+use muxgate_rpc::{Drain, Pressure, Rules, Serve};
 use muxgate_rpc::{mux, thrift};
+use muxgate_wire::mux::handshake::{Compression, Offer};
 use muxgate_wire::mux::limits::Limits;
 use muxgate_wire::mux::server::ServerConfig;
 use std::future::{pending, poll_fn};
@@ -30,12 +31,13 @@ pub struct Shared<S> {
 }
 
 impl<S: Serve> Shared<S> {
-    pub fn new(params: Params, service: S, events: Arc<dyn Events>) -> Self {
+    pub fn new(params: Params, service: S, events: Arc<dyn Events>, pressure: Pressure) -> Self {
         let limits = params.limits.to_wire();
         let session = ServerConfig {
             handshake_timeout: params.stall,
             max_in_flight: params.max_in_flight,
             max_queued_bytes: params.max_queued,
+            offer: Offer { compression: Compression::both(params.compression), ..Offer::default() },
             limits: Limits { partial_idle: params.stall, ..limits.with_message_bytes(params.max_frame) },
             ..ServerConfig::default()
         };
@@ -51,6 +53,7 @@ impl<S: Serve> Shared<S> {
                 idle: params.idle,
                 rules: rules.clone(),
                 session,
+                pressure,
                 upgrade: None,
             },
             thrift: thrift::ServerParams {

@@ -5,7 +5,7 @@ use super::connection::Shared;
 use super::events::Counted;
 use super::peers::Peers;
 use crate::observe::ListenerStats;
-use muxgate_rpc::{Drain, Serve};
+use muxgate_rpc::{Drain, Pressure, Serve};
 use socket2::{Domain, Protocol, Socket, Type};
 use std::io;
 use std::net::SocketAddr;
@@ -31,17 +31,24 @@ pub struct Listener {
 }
 
 impl Listener {
-    /// Opens the port and begins to take connections. Must be called on a runtime.
+    /// Opens the port and begins to take connections. Mux callers hear when there is too much `pressure`. Must be called on
+    /// a runtime.
     ///
     /// # Errors
     /// When the address cannot be listened on.
-    pub fn bind<S: Serve>(params: Params, stats: Arc<ListenerStats>, service: S) -> io::Result<Self> {
+    pub fn bind<S: Serve>(
+        params: Params,
+        stats: Arc<ListenerStats>,
+        service: S,
+        pressure: Pressure,
+    ) -> io::Result<Self> {
         let socket = open(params.address)?;
         let address = socket.local_addr()?;
         let name = params.name.clone();
         let room = params.max_connections;
         let peers = params.max_per_peer.map(Peers::new);
-        let shared = Arc::new(Shared::new(params, service, Arc::new(Counted(Arc::clone(&stats)))));
+        let counted = Arc::new(Counted(Arc::clone(&stats)));
+        let shared = Arc::new(Shared::new(params, service, counted, pressure));
         let drain = shared.drain.clone();
         let (grace, asked) = oneshot::channel();
         let (end, ended) = oneshot::channel();

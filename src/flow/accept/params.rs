@@ -2,6 +2,7 @@
 
 use super::{CallLimits, Trust};
 use bytes::Bytes;
+use muxgate_wire::mux::handshake::CompressionLevel;
 use muxgate_wire::thrift;
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -49,6 +50,8 @@ pub struct Params {
     pub max_queued: usize,
     /// Time for a peer to finish its handshake, or a frame it has begun, and for a queued reply to make progress.
     pub stall: Duration,
+    /// Whether what Mux callers send and are sent may be compressed.
+    pub compression: CompressionLevel,
     /// A connection with nothing in flight for so long is closed; none by default.
     pub idle: Option<Duration>,
     /// A connection older than this is asked to go (Mux: Tdrain), or closed between two calls (plain); none by default. Each
@@ -75,6 +78,7 @@ impl Params {
             max_in_flight: 16_384,
             max_queued: 16 << 20,
             stall: Duration::from_secs(10),
+            compression: CompressionLevel::Off,
             idle: None,
             life: None,
             trust: Trust::Inside,

@@ -3,7 +3,7 @@
 use super::Params;
 use super::connection::Shared;
 use muxgate_rpc::events::Uncounted;
-use muxgate_rpc::{Failure, Request, Response, Serve};
+use muxgate_rpc::{Failure, Pressure, Request, Response, Serve};
 use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::Duration;
@@ -30,7 +30,7 @@ impl Serve for Slow {
 fn listener() -> Result<Arc<Shared<Slow>>, std::net::AddrParseError> {
     let mut params = Params::new("test", "127.0.0.1:0".parse()?);
     params.life = Some(LIFE);
-    Ok(Arc::new(Shared::new(params, Slow, Arc::new(Uncounted))))
+    Ok(Arc::new(Shared::new(params, Slow, Arc::new(Uncounted), Pressure::default())))
 }
 
 fn connect(listener: &Arc<Shared<Slow>>) -> Result<DuplexStream, std::net::AddrParseError> {

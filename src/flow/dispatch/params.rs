@@ -1,5 +1,6 @@
 //! What can be set about an endpoint, by the prefix of the bound id.
 
+use muxgate_wire::mux::handshake::CompressionLevel;
 use muxgate_wire::thrift::Protocol;
 use std::time::Duration;
 
@@ -24,6 +25,8 @@ pub struct Params {
     pub declared_fails: bool,
     /// Largest reply taken, in bytes.
     pub max_frame: usize,
+    /// Whether what is sent to and by Mux services may be compressed.
+    pub compression: CompressionLevel,
 }
 
 /// What a service speaks.
@@ -79,6 +82,7 @@ impl Default for Params {
             pool: Pool::default(),
             declared_fails: false,
             max_frame: 16_384_000,
+            compression: CompressionLevel::Off,
         }
     }
 }

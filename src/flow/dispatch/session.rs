@@ -4,6 +4,7 @@ use super::{Params, Upstream};
 use muxgate_rpc::events::Events;
 use muxgate_rpc::{Failure, Request, Response, Serve, Status, mux, thrift};
 use muxgate_wire::mux::client::ClientConfig;
+use muxgate_wire::mux::handshake::{Compression, Offer};
 use muxgate_wire::mux::limits::Limits;
 use muxgate_wire::thrift::Protocol;
 use std::net::SocketAddr;
@@ -44,6 +45,7 @@ impl Session {
                     handshake_timeout: params.connect * HANDSHAKE,
                     max_in_flight: MAX_IN_FLIGHT,
                     tag_rest: TAG_REST,
+                    offer: Offer { compression: Compression::both(params.compression), ..Offer::default() },
                     limits: Limits::DEFAULT.with_message_bytes(params.max_frame),
                     ..ClientConfig::default()
                 };

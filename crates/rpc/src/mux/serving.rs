@@ -6,6 +6,7 @@ use super::{Clock, READ_CHUNK, READS_A_TURN, give_way};
 use crate::drain::Drain;
 use crate::events::Events;
 use crate::io::{Io, ReadBuffer, poll_write};
+use crate::pressure::{HOLD, Pressure, is_calm};
 use crate::request::Discarded;
 use crate::rules::WrongProtocol;
 use crate::tls::Identity;
@@ -73,13 +74,17 @@ impl Session {
     pub(super) async fn serve<T: Io, S: Serve>(self: &Arc<Self>, mut socket: Socket<T, S>, drain: &Drain) {
         let mut drained = drain.watch();
         let mut draining = false;
+        let mut refusals = socket.pressure.watch();
         let _ = self.machine.lock().tick(self.clock.now());
         let mut timer = pin!(sleep_until(self.clock.at(Duration::ZERO)));
         poll_fn(|cx| {
             self.wake.register(cx.waker());
             if !draining && drained.poll(cx).is_ready() {
                 draining = true;
-                self.machine.lock().drain();
+                socket.drain(self);
+            }
+            if refusals.poll(cx) {
+                socket.stay_away(&mut self.machine.lock(), self.clock.now());
             }
             loop {
                 if socket.turn(self, cx).is_ready() {
@@ -186,6 +191,12 @@ pub(super) struct Socket<T, S> {
     ended_at: Instant,
     /// Since when the caller has taken nothing although there is something to take.
     blocked_since: Option<Instant>,
+    pressure: Pressure,
+    max_in_flight: usize,
+    /// The caller was told to stay away (a lease of 0); then it is seen whether it may come back.
+    away_until: Option<Instant>,
+    /// The caller was asked for no more calls.
+    draining: bool,
     /// When something last came in or went out.
     last_active: Instant,
     /// Since when a frame is there of which the rest is missing.
@@ -214,6 +225,10 @@ impl<T: Io, S: Serve> Socket<T, S> {
             max_frame: u32::try_from(params.max_frame).unwrap_or(u32::MAX),
             stall: params.stall,
             idle: params.idle,
+            pressure: params.pressure.clone(),
+            max_in_flight: params.session.max_in_flight,
+            away_until: None,
+            draining: false,
             ended: false,
             ended_at: Instant::now(),
             blocked_since: None,
@@ -398,7 +413,12 @@ impl<T: Io, S: Serve> Socket<T, S> {
                     self.switch = Switch::Agreed(agreed);
                     return Ok(());
                 }
-                Ok(ServerEvent::Refused { why, .. }) => self.events.limited(refusal(&why)),
+                Ok(ServerEvent::Refused { why, .. }) => {
+                    self.events.limited(refusal(&why));
+                    if matches!(why, Refusal::InFlight | Refusal::Queued) {
+                        self.stay_away(&mut machine, session.clock.now());
+                    }
+                }
                 Ok(_) => {}
                 Err(error) => {
                     tracing::debug!(peer = ?session.peer, %error, "a Mux session broke");
@@ -414,7 +434,7 @@ impl<T: Io, S: Serve> Socket<T, S> {
 
     /// Starts the task that answers a call. The lock that is held keeps its answer back until the call is recorded.
     fn start(
-        &self,
+        &mut self,
         session: &Arc<Session>,
         machine: &mut ServerSession<Running>,
         call: Call,
@@ -439,6 +459,7 @@ impl<T: Io, S: Serve> Socket<T, S> {
         if held + machine.outbox().queued_bytes() > session.max_in_progress {
             session.in_progress.fetch_sub(bytes, Ordering::Relaxed);
             self.events.limited("bytes_in_progress");
+            self.stay_away(machine, session.clock.now());
             let failure =
                 Failure::new(Why::Overload, "too many bytes of calls in progress on the connection");
             return answer(machine, call, Err(failure));
@@ -456,6 +477,36 @@ impl<T: Io, S: Serve> Socket<T, S> {
         machine.accept(call, Running { task: task.abort_handle(), discarded });
     }
 
+    /// Asks the caller for no more calls, now by a lease and then for good.
+    fn drain(&mut self, session: &Session) {
+        let mut machine = session.machine.lock();
+        if self.away_until.take().is_none() && !self.draining {
+            machine.lease(0, session.clock.now());
+        }
+        self.draining = true;
+        machine.drain();
+    }
+
+    /// Tells the caller to stay away for a while, if it does not know yet.
+    fn stay_away(&mut self, machine: &mut ServerSession<Running>, now: Duration) {
+        if self.away_until.is_none() && !self.draining {
+            machine.lease(0, now);
+            self.away_until = Some(Instant::now() + HOLD);
+        }
+    }
+
+    /// Tells the caller that it is welcome again, if it is.
+    fn may_come_back(&mut self, session: &Session, machine: &mut ServerSession<Running>, now: Instant) {
+        let bytes = session.in_progress.load(Ordering::Relaxed) + machine.outbox().queued_bytes();
+        let calm = self.pressure.is_calm()
+            && is_calm(machine.in_flight(), self.max_in_flight)
+            && is_calm(bytes, session.max_in_progress);
+        self.away_until = (!calm).then(|| now + HOLD);
+        if calm {
+            machine.lease(u32::MAX, session.clock.now());
+        }
+    }
+
     /// The next moment at which something is due.
     fn due(&self, session: &Session) -> Option<Instant> {
         let machine = session.machine.lock();
@@ -464,7 +515,7 @@ impl<T: Io, S: Serve> Socket<T, S> {
             self.blocked_since.into_iter().chain(self.partial_since).min().map(|since| since + self.stall);
         let tick = machine.next_tick().map(|at| session.clock.at(at));
         let probe = self.ended.then(|| self.last_active + PROBE_EVERY);
-        [idle, stall, tick, probe].into_iter().flatten().min()
+        [idle, stall, tick, probe, self.away_until].into_iter().flatten().min()
     }
 
     /// Something is due; false ends the connection.
@@ -486,12 +537,15 @@ impl<T: Io, S: Serve> Socket<T, S> {
             self.events.limited("slow_frame");
             return false;
         }
-        let mut machine = session.machine.lock();
         if self.idle.is_some_and(|idle| self.last_active + idle <= now) {
             self.events.limited("idle_time");
-            machine.drain();
+            self.drain(session);
             // Once is enough: what remains is the caller's turn, or the drain limit.
             self.idle = None;
+        }
+        let mut machine = session.machine.lock();
+        if self.away_until.is_some_and(|until| until <= now) {
+            self.may_come_back(session, &mut machine, now);
         }
         if let Err(error) = machine.tick(session.clock.now()) {
             self.events.limited(bound(&error).unwrap_or("slow_handshake"));

@@ -1,9 +1,11 @@
 //! Both ends of a session over loopback, and streams that change in the middle.
 
+mod leases;
+
 use super::*;
 use crate::events::Uncounted;
 use crate::io::{Io, ReadBuffer};
-use crate::{Drain, Failure, Payload, Request, Response, Serve, Status};
+use crate::{Drain, Failure, Payload, Pressure, Request, Response, Serve, Status};
 use bytes::{Bytes, BytesMut};
 use muxgate_wire::mux::client::ClientConfig;
 use muxgate_wire::mux::frame::{Frame, Tag, kind, next_frame};
@@ -100,6 +102,7 @@ fn params(offer: Offer) -> ServerParams {
         idle: None,
         rules: crate::Rules::default(),
         session: ServerConfig { offer, ..ServerConfig::default() },
+        pressure: Pressure::default(),
         upgrade: Some(Arc::new(Turned)),
     }
 }

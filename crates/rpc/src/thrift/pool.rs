@@ -190,3 +190,53 @@ impl<T: Io> Drop for Lent<T> {
         self.pool.forget();
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::Transport;
+    use super::*;
+    use crate::events::Uncounted;
+    use futures_util::poll;
+    use std::pin::pin;
+    use tokio::io::{AsyncWriteExt, DuplexStream, duplex};
+
+    fn pool() -> Arc<Pool<DuplexStream>> {
+        let bounds = Bounds { max_size: 1, max_waiters: 1, idle: Duration::from_secs(60) };
+        Arc::new(Pool::new(bounds, Arc::new(Uncounted)))
+    }
+
+    /// Whoever waits gets no connection on which more has come than was asked for, but the right to make one.
+    #[tokio::test]
+    async fn an_unclean_connection_is_not_handed_on() {
+        for sent in [&b""[..], b"more"] {
+            let pool = pool();
+            let mut lent = pool.lend().await.unwrap();
+            assert!(lent.connection.is_none());
+            let (ours, mut theirs) = duplex(64);
+            lent.connection = Some(Connection::new(ours, Transport::Framed, 1024));
+            let mut waiting = pin!(pool.lend());
+            assert!(poll!(&mut waiting).is_pending());
+            assert!(pool.is_full());
+            theirs.write_all(sent).await.unwrap();
+            lent.give_back();
+            let next = waiting.await.unwrap();
+            assert_eq!(next.connection.is_some(), sent.is_empty());
+            drop(next);
+            assert!(!pool.is_full(), "its place is free again");
+        }
+    }
+
+    #[tokio::test]
+    async fn a_connection_is_lent_again_while_its_peer_is_quiet() {
+        let pool = pool();
+        let (ours, theirs) = duplex(64);
+        let mut lent = pool.lend().await.unwrap();
+        lent.connection = Some(Connection::new(ours, Transport::Buffered, 1024));
+        lent.give_back();
+        let again = pool.lend().await.unwrap();
+        assert!(again.connection.is_some());
+        again.give_back();
+        drop(theirs);
+        assert!(pool.lend().await.unwrap().connection.is_none(), "the peer has closed it");
+    }
+}

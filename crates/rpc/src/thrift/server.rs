@@ -31,8 +31,9 @@ use cutter::Cutter;
 use line::Line;
 use muxgate_wire::mux::limits::Limits;
 use muxgate_wire::thrift::MAX_DEPTH;
-use std::future::{Pending, poll_fn};
+use std::future::{Future, Pending, poll_fn};
 use std::net::SocketAddr;
+use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::task::Poll;
 use std::time::Duration;
@@ -157,7 +158,7 @@ impl<T: Io, S: Serve> Session<'_, T, S> {
     /// One call and its answer, in most cases; none when the connection is to be closed.
     async fn turn(&mut self, drain: &mut DrainWatch) -> Option<()> {
         if self.line.is_some() {
-            let answer = self.wait(None::<Pending<Option<Reply>>>).await?;
+            let answer = self.wait(None::<Pin<&mut Pending<Option<Reply>>>>).await?;
             if self.line.as_ref().is_some_and(|line| line.is_empty()) {
                 self.line = None;
             }
@@ -176,7 +177,8 @@ impl<T: Io, S: Serve> Session<'_, T, S> {
                 .await
             }
             Ok((request, envelope)) => {
-                let answer = self.wait(Some(call(self.service, request, envelope))).await?;
+                let mut call = pin!(call(self.service, request, envelope));
+                let answer = self.wait(Some(call.as_mut())).await?;
                 self.give(answer).await
             }
             Err(settled) => self.settle(settled).await,
@@ -273,8 +275,15 @@ impl<T: Io, S: Serve> Session<'_, T, S> {
 }
 
 /// Makes a call, and puts what comes of it into the form of its caller; none for one that has no reply.
-async fn call<S: Serve>(service: &Arc<S>, mut request: Request, envelope: Envelope) -> Option<Reply> {
-    let asked = request.body.clone();
-    let result = service.call(&mut request).await;
-    Reply::of(result, &asked, envelope)
+fn call<S: Serve>(
+    service: &Arc<S>,
+    mut request: Request,
+    envelope: Envelope,
+) -> impl Future<Output = Option<Reply>> + Send {
+    // A block, and not an async function, has no second place for the request.
+    async move {
+        let asked = request.body.clone();
+        let result = service.call(&mut request).await;
+        Reply::of(result, &asked, envelope)
+    }
 }

@@ -156,7 +156,9 @@ const MAX_TOLD: usize = 5;
 fn damage(error: &pem::Error) -> String {
     match error {
         pem::Error::MissingSectionEnd { end_marker } => {
-            format!("there is no line {}", String::from_utf8_lossy(end_marker).trim())
+            let kind = String::from_utf8_lossy(end_marker);
+            let kind = kind.trim().trim_start_matches("-----END ").trim_end_matches('-');
+            format!("there is no line -----END {kind}-----")
         }
         pem::Error::IllegalSectionStart { .. } => "its first line is no -----BEGIN ...-----".into(),
         pem::Error::Base64Decode(_) => "it is not base64".into(),

@@ -2,7 +2,8 @@
 
 use super::files::{Content, FileError, Role};
 use arc_swap::ArcSwap;
-use std::path::PathBuf;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Weak};
 use std::time::{Duration, SystemTime};
 use tokio::time::{MissedTickBehavior, interval};
@@ -56,7 +57,7 @@ impl<S: Source> Live<S> {
         look_every: Duration,
         events: Arc<dyn Reloading>,
     ) -> Result<Arc<Self>, FileError> {
-        let stamps = stamps(&source.files());
+        let stamps = Stamp::all(&source.files());
         let (made, contents) = source.load()?;
         let live = Arc::new(Self { source, made: ArcSwap::from_pointee(made) });
         let follower = Follower { live: Arc::downgrade(&live), events, stamps, contents, refused: None };
@@ -73,15 +74,40 @@ impl<S: Source> Live<S> {
     }
 }
 
-/// What tells that a file may have changed, without reading it.
-type Stamp = Option<(SystemTime, u64)>;
+/// A file that changed less than this before it was looked at is read again at the next look: clocks of file systems are
+/// coarse, and it may have changed twice within one tick.
+const SETTLED_AFTER: Duration = Duration::from_secs(2);
 
-fn stamps(files: &[(Role, PathBuf)]) -> Vec<Stamp> {
-    let stamp = |path: &PathBuf| {
+/// What tells that a file has not changed, without reading it.
+#[derive(PartialEq, Eq)]
+struct Stamp {
+    modified: SystemTime,
+    len: u64,
+    inode: u64,
+}
+
+impl Stamp {
+    /// None if the file is not there, or has changed just now.
+    fn of(path: &Path) -> Option<Self> {
         let metadata = std::fs::metadata(path).ok()?;
-        Some((metadata.modified().ok()?, metadata.len()))
-    };
-    files.iter().map(|(_, path)| stamp(path)).collect()
+        let modified = metadata.modified().ok()?;
+        // A time to come says nothing either.
+        let settled = modified.elapsed().is_ok_and(|age| age >= SETTLED_AFTER);
+        settled.then(|| Self { modified, len: metadata.len(), inode: metadata.ino() })
+    }
+
+    /// None if any of the files has none.
+    fn all(files: &[(Role, PathBuf)]) -> Option<Vec<Self>> {
+        files.iter().map(|(_, path)| Self::of(path)).collect()
+    }
+}
+
+/// Files that make no sense.
+struct Refused {
+    error: FileError,
+    /// None if they could not even be read.
+    contents: Option<Vec<Content>>,
+    told: bool,
 }
 
 /// Looks at the files. What makes no sense is said at the second look only: a certificate and its key are two files, and
@@ -89,11 +115,11 @@ fn stamps(files: &[(Role, PathBuf)]) -> Vec<Stamp> {
 struct Follower<S: Source> {
     live: Weak<Live<S>>,
     events: Arc<dyn Reloading>,
-    stamps: Vec<Stamp>,
+    stamps: Option<Vec<Stamp>>,
     /// What is in use.
     contents: Vec<Content>,
-    /// Why the files as they are now are not in use.
-    refused: Option<FileError>,
+    /// What is not in use although it is there.
+    refused: Option<Refused>,
 }
 
 impl<S: Source> Follower<S> {
@@ -105,45 +131,61 @@ impl<S: Source> Follower<S> {
             ticks.tick().await;
             let Some(live) = self.live.upgrade() else { return };
             // Files may lie on a disk that takes its time.
-            match tokio::task::spawn_blocking(move || self.look(&live).map(|()| self)).await {
-                Ok(Some(follower)) => self = follower,
-                _ => return,
+            let looked = tokio::task::spawn_blocking(move || {
+                self.look(&live);
+                self
+            });
+            match looked.await {
+                Ok(follower) => self = follower,
+                Err(_) => return,
             }
         }
     }
 
-    /// One look; none when there is nothing to follow any more.
-    fn look(&mut self, live: &Live<S>) -> Option<()> {
+    fn look(&mut self, live: &Live<S>) {
         let files = live.source.files();
         // Before they are read: a change in between is seen at the next look.
-        let stamps = stamps(&files);
-        if stamps == self.stamps {
-            if let Some(error) = self.refused.take() {
-                tracing::warn!(file = %error.path.display(), reason = error.text, "new certificates are not used");
-                self.events.refused();
-            }
-            return Some(());
+        let stamps = Stamp::all(&files);
+        if stamps.is_some() && stamps == self.stamps {
+            return self.tell();
         }
         self.stamps = stamps;
-        self.refused = None;
-        let made = read(&files).and_then(|contents| {
-            if contents == self.contents {
-                Ok(None)
-            } else {
-                live.source.make(&contents).map(|made| Some((made, contents)))
-            }
-        });
-        match made {
-            Ok(None) => {}
-            Ok(Some((made, contents))) => {
-                live.made.store(Arc::new(made));
-                self.contents = contents;
-                let names: Vec<_> = files.iter().map(|(_, path)| path.display().to_string()).collect();
-                tracing::info!(files = names.join(", "), "certificates reloaded");
-                self.events.reloaded();
-            }
-            Err(error) => self.refused = Some(error),
+        match read(&files) {
+            Err(error) => self.refuse(error, None),
+            Ok(contents) if contents == self.contents => self.refused = None,
+            Ok(contents) if self.is_refused(&contents) => self.tell(),
+            Ok(contents) => match live.source.make(&contents) {
+                Err(error) => self.refuse(error, Some(contents)),
+                Ok(made) => {
+                    live.made.store(Arc::new(made));
+                    self.contents = contents;
+                    self.refused = None;
+                    let names: Vec<_> = files.iter().map(|(_, path)| path.display().to_string()).collect();
+                    tracing::info!(files = names.join(", "), "certificates reloaded");
+                    self.events.reloaded();
+                }
+            },
         }
-        Some(())
+    }
+
+    fn is_refused(&self, contents: &Vec<Content>) -> bool {
+        self.refused.as_ref().is_some_and(|refused| refused.contents.as_ref() == Some(contents))
+    }
+
+    fn refuse(&mut self, error: FileError, contents: Option<Vec<Content>>) {
+        let again = self.refused.as_ref().is_some_and(|refused| refused.error == error);
+        if again && contents.is_none() {
+            return self.tell();
+        }
+        self.refused = Some(Refused { error, contents, told: false });
+    }
+
+    /// Says once why what is there is not in use.
+    fn tell(&mut self) {
+        let Some(refused) = self.refused.as_mut().filter(|refused| !refused.told) else { return };
+        refused.told = true;
+        let FileError { path, text, .. } = &refused.error;
+        tracing::warn!(file = %path.display(), reason = %text, "new certificates make no sense: the old ones stay");
+        self.events.refused();
     }
 }

@@ -10,7 +10,7 @@
 //!    | any other message          |      |                                   |
 //!    | (no handshake; handled)    |      |                                   |
 //!    +----------------------------+------+---> OPEN <------------------------+
-//!                                              | drain (Tlease 0, Tdrain)
+//!                                              | drain (Tdrain)
 //!                                              v
 //!                                           DRAINING (still served; or, when refusing, nacked)
 //!                                              | Rdrain tag 1

@@ -140,7 +140,8 @@ fn skip_scalar<'a, R: Read<'a>>(reader: &mut R, ty: Type) -> Result<(), ThriftEr
     }
 }
 
-/// Steps over one value. For a field pass its `inline`: then nothing follows the header.
+/// Steps over one value. For a field pass its `inline`: then nothing follows the header. `around` is the number of
+/// containers that the value is in, which count towards [`MAX_DEPTH`].
 ///
 /// # Errors
 /// What [`Why`] lists.
@@ -148,6 +149,7 @@ pub fn skip_value<'a, R: Read<'a>>(
     reader: &mut R,
     ty: Type,
     inline: Option<bool>,
+    around: usize,
 ) -> Result<(), ThriftError> {
     if inline.is_some() {
         return Ok(());
@@ -155,10 +157,12 @@ pub fn skip_value<'a, R: Read<'a>>(
     if !ty.is_container() {
         return skip_scalar(reader, ty);
     }
-    let mut skipper = Skipper { depth: 0, ..Skipper::of_struct() };
+    // Those around have nothing more for this walk.
+    let ended = Open::Items { ty: Type::I8, left: 0 };
+    let mut skipper = Skipper { stack: [ended; MAX_DEPTH], depth: around, deepest: MAX_DEPTH };
     if let Some(open) = skipper.enter(reader, ty)? {
-        skipper.put(0, open);
-        skipper.depth = 1;
+        skipper.put(around, open);
+        skipper.depth += 1;
     }
     skipper.run(reader)
 }

@@ -25,14 +25,13 @@ impl<T: Io, S: Serve> Session<'_, T, S> {
     /// or be gone: it is waited for, but not for ever. None: it is gone.
     pub(super) async fn wait(
         &mut self,
-        call: Option<impl Future<Output = Option<Reply>>>,
+        mut call: Option<Pin<&mut impl Future<Output = Option<Reply>>>>,
     ) -> Option<Option<Reply>> {
-        let mut call = pin!(call);
         let mut look = pin!(None::<Sleep>);
         let mut deaf_since = None;
         let answer = poll_fn(|cx| {
-            if let Some(call) = call.as_mut().as_pin_mut()
-                && let Poll::Ready(answer) = call.poll(cx)
+            if let Some(call) = &mut call
+                && let Poll::Ready(answer) = call.as_mut().poll(cx)
             {
                 return Poll::Ready(Some(answer));
             }

@@ -136,7 +136,7 @@ fn read<'a, R: Read<'a>>(mut reader: R, limits: &Limits) -> Result<(Raw, usize),
                 })?;
             }
             (11, Type::I64) => header.trace_id_high = Some(reader.i64()? as u64),
-            (_, ty) => skip_value(&mut reader, ty, field.inline)?,
+            (_, ty) => skip_value(&mut reader, ty, field.inline, 1)?,
         }
     }
     let at = reader.cursor().at();
@@ -155,7 +155,7 @@ fn bounded<'a, R: Read<'a>, T: Default>(
     match read(reader) {
         Err(error) if matches!(error.why, Why::TooMany { .. } | Why::TooLong { .. }) => {
             reader.cursor().seek(start);
-            skip_value(reader, ty, None)?;
+            skip_value(reader, ty, None, 1)?;
             excess.get_or_insert(Excess { what, error });
             Ok(T::default())
         }
@@ -179,7 +179,7 @@ fn read_client_id<'a, R: Read<'a>>(reader: &mut R, most: usize) -> Result<Option
         last = field.id;
         match (field.id, field.ty) {
             (1, Type::String) => name = Some(read_text(reader, most)?),
-            (_, ty) => skip_value(reader, ty, field.inline)?,
+            (_, ty) => skip_value(reader, ty, field.inline, 2)?,
         }
     }
     Ok(name)
@@ -226,7 +226,7 @@ fn read_pair<'a, R: Read<'a>>(reader: &mut R) -> Result<Option<Pair>, ThriftErro
         match (field.id, field.ty) {
             (1, Type::String) => first = Some(reader.string()?),
             (2, Type::String) => second = Some(reader.string()?),
-            (_, ty) => skip_value(reader, ty, field.inline)?,
+            (_, ty) => skip_value(reader, ty, field.inline, 3)?,
         }
     }
     Ok(first.zip(second))

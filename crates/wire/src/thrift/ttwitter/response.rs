@@ -65,7 +65,7 @@ fn read<'a, R: Read<'a>>(mut reader: R) -> Result<(ResponseHeader, usize), Thrif
         last = field.id;
         match (field.id, field.ty) {
             (2, Type::List) => header.contexts = read_pairs(&mut reader, MAX_CONTEXTS, MAX_CONTEXT_BYTES)?,
-            (_, ty) => skip_value(&mut reader, ty, field.inline)?,
+            (_, ty) => skip_value(&mut reader, ty, field.inline, 1)?,
         }
     }
     let at = reader.cursor().at();
