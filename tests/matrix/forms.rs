@@ -46,6 +46,7 @@ pub fn inbound() -> Vec<Inbound> {
         row("mux", Form::new(Dialect::Mux, Binary)),
         row("mux compact", Form::new(Dialect::Mux, Compact)),
         row("mux pieces", Form { window: Some(PIECE), ..Form::new(Dialect::Mux, Binary) }),
+        row("mux lz4", Form { lz4: true, ..Form::new(Dialect::Mux, Binary) }),
         row("mux treq", Form { treq: true, ..Form::new(Dialect::Mux, Binary) }),
     ]
 }
@@ -60,6 +61,7 @@ pub fn outbound() -> Vec<Outbound> {
         plain("header", Dialect::Header),
         plain("ttwitter", Dialect::TTwitter),
         plain("thriftmux", Dialect::Mux),
+        Outbound { lz4: true, ..plain("mux lz4", Dialect::Mux) },
         Outbound { window: Some(PIECE), ..plain("mux pieces", Dialect::Mux) },
     ];
     let columns = |transport: Outbound| {
