@@ -26,8 +26,8 @@ pub struct Outbound {
 
 use Protocol::{Binary, Compact, Old};
 
-/// Bytes in a piece of a Mux message, where it is cut: no context, name or head of a message is whole.
-const PIECE: u32 = 7;
+/// Bytes in a piece of a Mux message, where it is cut: hardly a context, name or head of a message is whole.
+const PIECE: u32 = 19;
 
 /// All rows.
 pub fn inbound() -> Vec<Inbound> {

@@ -22,7 +22,7 @@ const LONGEST: usize = 65_536;
 /// A text that does not fit.
 pub const LARGE: usize = 100_000;
 /// The time of calls that are never answered.
-const LATE_MS: u32 = 500;
+const LATE_MS: u32 = 1000;
 
 /// A gateway and its rows.
 pub struct Scene<'a> {
