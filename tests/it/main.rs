@@ -5,6 +5,7 @@
 
 mod alone;
 mod answers;
+mod callers;
 mod cancel;
 mod cases;
 mod classes;
@@ -13,6 +14,7 @@ mod drain;
 mod forms;
 mod garbage;
 mod hostile;
+mod info;
 mod limits;
 mod matching;
 mod multiplexed;

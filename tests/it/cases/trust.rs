@@ -3,8 +3,11 @@
 use crate::support::{House, echo, inet, to};
 use bytes::Bytes;
 use muxgate_testkit::backend::Call;
-use muxgate_testkit::caller::Form;
+use muxgate_testkit::caller::{Form, framed};
 use muxgate_testkit::mux::{self, Dispatch};
+use muxgate_testkit::raw::Raw;
+use muxgate_testkit::theader::Header;
+use muxgate_testkit::thrift::{Message, Protocol};
 use muxgate_testkit::{Backend, Caller, hex};
 
 const TRACE: &str = "com.twitter.finagle.tracing.TraceContext";
@@ -72,6 +75,55 @@ async fn bc_15_untrusted_contexts() {
     ] {
         everything_that_a_call_can_bring(form, protocol).await;
     }
+    everything_that_a_header_can_bring().await;
+}
+
+/// What of a THeader call's answer counts here: the text of its result or exception.
+async fn header_call(caller: &mut Raw, info: &[(&str, &str)]) -> String {
+    let mut frame = Header::around(&Message::call(Protocol::Binary, "echo", 7, "x"), false);
+    let pair =
+        |(key, value): &(&str, &str)| (Bytes::from((*key).to_owned()), Bytes::from((*value).to_owned()));
+    frame.info = info.iter().map(pair).collect();
+    caller.send_bytes(&framed(&frame.to_bytes())).await;
+    let reply = Header::parse(&caller.frame().await.expect("an answer").into()).expect("a THeader frame");
+    let message = Message::parse(&reply.message).expect("a Thrift message");
+    String::from_utf8_lossy(&message.string_argument().unwrap_or_default()).into_owned()
+}
+
+async fn everything_that_a_header_can_bring() {
+    let backend = Backend::start().await;
+    let house = house(&backend, "thriftmux").await;
+    let elsewhere = ("l5d-dtab", "/s/probe=>/$/inet/127.0.0.1/9");
+    let info = [
+        ("l5d-dst", "/s/probe"),
+        ("client-id", "the.bank"),
+        ("b3", "00000000000000aa-00000000000000aa-d"),
+        ("of-somebody", "raw"),
+        ("l5d-ctx-deadline", "1 2"),
+    ];
+    let with = |more| [&info[..4], &[more]].concat();
+    let mut stranger = Raw::connect(house.listeners["outside"]).await;
+    assert_eq!(header_call(&mut stranger, &with(elsewhere)).await, "x");
+    assert_eq!(header_call(&mut stranger, &info).await, "x");
+    assert!(!knows_port_9(&house).await);
+    for seen in backend.calls() {
+        assert!(seen.dtab.is_empty(), "{seen:?}");
+        assert_own_trace(&seen);
+    }
+
+    let mut friend = Raw::connect(house.listeners["inside"]).await;
+    let expired = header_call(&mut friend, &info).await;
+    assert!(expired.contains("deadline"), "{expired}");
+    header_call(&mut friend, &with(elsewhere)).await;
+    assert!(knows_port_9(&house).await);
+    assert_eq!(backend.calls().len(), 2);
+    let there = format!("/s/probe=>{}", inet(backend.addr()));
+    assert_eq!(header_call(&mut friend, &with(("l5d-dtab", &there))).await, "x");
+    let seen = backend.calls().pop().expect("a call");
+    assert_eq!(seen.dtab.len(), 1);
+    assert_eq!(seen.context(CLIENT), Some(&Bytes::from_static(b"the.bank")));
+    let trace = hex::encode(seen.context(TRACE).expect("a trace"));
+    assert_eq!(trace[32..48], *"00000000000000aa");
 }
 
 fn pair(key: &str, value: &[u8]) -> (Bytes, Bytes) {

@@ -3,10 +3,13 @@
 use super::{house, limited};
 use crate::support::{House, echo};
 use bytes::Bytes;
-use muxgate_testkit::caller::{Answer, Form};
+use muxgate_testkit::caller::{Answer, Form, framed};
 use muxgate_testkit::mux::{self, Dispatch, Pairs};
-use muxgate_testkit::thrift::{EXCEPTION, Message, Protocol};
+use muxgate_testkit::raw::Raw;
+use muxgate_testkit::theader::Header;
+use muxgate_testkit::thrift::{EXCEPTION, Message, Protocol, REPLY};
 use muxgate_testkit::{Backend, Caller};
+use tokio::io::AsyncReadExt;
 
 /// One limit of each kind, all small.
 const SMALL: &str = "maxContexts: 3, maxContextBytes: 200, maxDtabEntries: 2, maxDestinationBytes: 16, \
@@ -96,6 +99,84 @@ async fn a_long_method_name_is_refused_in_every_form() {
     let strange = Dispatch { body: Bytes::from_static(b"not Thrift"), ..echo("/s/probe", "x") };
     caller.call(&strange).await.expect("an answer");
     assert_eq!(backend.calls().pop().expect("it was passed on").bytes, "not Thrift");
+}
+
+/// Info headers of a THeader frame are contexts, and two of them say where a call goes.
+#[tokio::test(flavor = "multi_thread")]
+async fn info_headers_that_are_too_much_are_refused_alone() {
+    let backend = Backend::start().await;
+    let house = house(&backend, SMALL).await;
+    let mut caller = Raw::connect(house.addr).await;
+    let long = "v".repeat(120);
+    let many: Vec<_> = ["a", "b", "c", "d"].map(|key| (key, "1")).into();
+    let cases: [(&str, Vec<(&str, &str)>); 5] = [
+        ("contexts", many),
+        ("contexts", vec![("a", &long), ("b", &long)]),
+        ("dtab", vec![("l5d-dtab", "/a=>/b;/c=>/d;/e=>/f")]),
+        ("destination", vec![("l5d-dst", "/s/probe-and-more")]),
+        ("method_name", Vec::new()),
+    ];
+    for (cause, info) in cases {
+        let before = count(&house, cause).await;
+        let method = if cause == "method_name" { "ninechars" } else { "echo" };
+        let refused = header_call(&mut caller, method, &info).await;
+        assert_eq!((refused.kind, refused.seqid), (EXCEPTION, 7), "{cause}");
+        limited(&house, cause, before + 1.0).await;
+        assert!(backend.calls().is_empty(), "{cause}");
+    }
+    // More than the form itself can bring: nothing of such a frame is read but its number.
+    let letters: Vec<_> = (0..127).map(|n: u8| char::from(n).to_string()).collect();
+    let own: Vec<_> = letters.iter().chain(&letters).map(|key| (key.as_str(), long.as_str())).collect();
+    let before = count(&house, "contexts").await;
+    let own: Vec<_> = own.into_iter().cycle().take(255).collect();
+    assert_eq!(header_call(&mut caller, "echo", &own).await.kind, EXCEPTION);
+    limited(&house, "contexts", before + 1.0).await;
+    let alive = header_call(&mut caller, "echo", &[("a", "1"), ("b", "2"), ("c", "3")]).await;
+    assert_eq!(alive.kind, REPLY);
+}
+
+async fn header_call(caller: &mut Raw, method: &str, info: &[(&str, &str)]) -> Message {
+    let mut frame = Header::around(&Message::call(Protocol::Binary, method, 7, "x"), false);
+    frame.info = info
+        .iter()
+        .map(|(key, value)| (Bytes::from(key.to_string()), Bytes::from(value.to_string())))
+        .collect();
+    caller.send_bytes(&framed(&frame.to_bytes())).await;
+    let reply = Bytes::from(caller.frame().await.expect("an answer"));
+    let header = Header::parse(&reply).expect("a THeader frame");
+    assert_eq!(header.seqid, 7);
+    Message::parse(&header.message).expect("a Thrift message")
+}
+
+/// Messages without frames are walked to find their ends.
+#[tokio::test(flavor = "multi_thread")]
+async fn unframed_messages_have_bounds_of_their_own() {
+    let backend = Backend::start().await;
+    let house = house(&backend, "maxNesting: 4, maxFrameBytes: 4096, maxMethodNameBytes: 8").await;
+    let nested = |levels: usize| {
+        let body = [[12, 0, 1].repeat(levels - 1), vec![0; levels]].concat();
+        Message { body: body.into(), ..Message::call(Protocol::Binary, "ping", 7, "") }.to_bytes()
+    };
+    let mut caller = Raw::connect(house.addr).await;
+    caller.send_bytes(&nested(4)).await;
+    // void ping(): a reply with an empty struct.
+    caller.expect("80010002 00000004 70696e67 00000007 00").await;
+    let long = Message::call(Protocol::Binary, "echo", 7, &"x".repeat(5000)).to_bytes();
+    let name = Message::call(Protocol::Binary, &"n".repeat(2000), 7, "").to_bytes();
+    for (cause, bytes, answered) in
+        [("nesting", nested(5), true), ("message_too_long", long, true), ("method_name", name, false)]
+    {
+        let mut stranger = Raw::connect(house.addr).await;
+        stranger.send_bytes(&bytes).await;
+        // Where the next message begins cannot be known: the connection ends, with a last word if it is known for which call.
+        if answered {
+            stranger.expect("80010003").await;
+        }
+        let mut rest = Vec::new();
+        let _ = stranger.stream().read_to_end(&mut rest).await;
+        limited(&house, cause, 1.0).await;
+    }
+    assert_eq!(backend.calls().len(), 1);
 }
 
 /// Limits can be raised as well: above the defaults, calls go through whole.

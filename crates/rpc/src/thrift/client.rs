@@ -100,7 +100,16 @@ impl Client {
         let abandoned = Abandoned(Some(&*self.events));
         let answer = connection.exchange(request).await;
         abandoned.disarm();
-        let (contexts, body) = answer?;
+        let (contexts, body) = match answer {
+            Ok(answer) => answer,
+            Err(failure) => {
+                // Nothing was written of a call that cannot be put into bytes.
+                if failure.why() == Why::BadRequest {
+                    lent.give_back();
+                }
+                return Err(failure);
+            }
+        };
         let response = match request.body.is_oneway() {
             true => Response::nothing(),
             false => Response::judged(&request.body, body, contexts, self.params.declared_fails)?,

@@ -152,8 +152,7 @@ impl House {
     async fn ends(self) -> Vec<&'static str> {
         drop(self.io);
         self.served.await.expect("it ends well");
-        let counts = self.counts.0.lock().clone();
-        counts
+        self.counts.0.lock().clone()
     }
 }
 
