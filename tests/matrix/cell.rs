@@ -8,11 +8,14 @@ use muxgate_testkit::Backend;
 use muxgate_testkit::backend::{Call, Event};
 use muxgate_testkit::luggage::Luggage;
 use muxgate_testkit::mux::{NACK, Pairs};
-use muxgate_testkit::speaker::{Said, Speaker};
+use muxgate_testkit::speaker::{Said, Security, Speaker};
 use muxgate_testkit::thrift::{EXCEPTION, Message, ONEWAY, Protocol};
 use rustls::ClientConfig;
 use std::net::SocketAddr;
 use std::sync::Arc;
+
+/// What a service says that fails.
+pub const BROKEN: &str = "it broke";
 
 /// What a failed cell says.
 pub type Verdict = Result<(), String>;
@@ -172,7 +175,8 @@ impl Row<'_> {
     /// Whether the service got the call in the form that was asked for.
     fn judge(&self, outcome: Outcome, seen: &Call, call: &Message) -> Verdict {
         let (how, protocol) = (seen.how, self.outbound.protocol_of(self.inbound));
-        if (how.dialect, how.tls, how.lz4) != (self.outbound.dialect, self.outbound.tls, self.outbound.lz4) {
+        let is_encrypted = self.outbound.security != Security::Clear;
+        if (how.dialect, how.tls, how.lz4) != (self.outbound.dialect, is_encrypted, self.outbound.lz4) {
             return Err(format!("the service was spoken to in {how:?}"));
         }
         let text = text(call);
@@ -223,6 +227,7 @@ pub fn answer(outcome: Outcome, call: &Message) -> Option<Message> {
     match outcome {
         Outcome::Declared => Some(call.declared_exception(&text(call))),
         Outcome::UnknownMethod => Some(call.exception(1, "Invalid method name")),
+        Outcome::Error => Some(call.exception(6, BROKEN)),
         _ => call.served(),
     }
 }

@@ -18,7 +18,7 @@ pub struct Outbound {
     pub dialect: Dialect,
     /// None: that of the call.
     pub protocol: Option<Protocol>,
-    pub tls: bool,
+    pub security: Security,
     pub lz4: bool,
     /// Mux: the size of pieces that the service asks for.
     pub window: Option<u32>,
@@ -48,13 +48,17 @@ pub fn inbound() -> Vec<Inbound> {
         row("mux pieces", Form { window: Some(PIECE), ..Form::new(Dialect::Mux, Binary) }),
         row("mux lz4", Form { lz4: true, ..Form::new(Dialect::Mux, Binary) }),
         row("mux treq", Form { treq: true, ..Form::new(Dialect::Mux, Binary) }),
+        row("mux tls", Form { security: Security::Opportunistic, ..Form::new(Dialect::Mux, Binary) }),
+        row("mux tls lz4", Form { security: Security::Tls, lz4: true, ..Form::new(Dialect::Mux, Compact) }),
+        row("framed tls", Form { security: Security::Tls, ..Form::new(Dialect::Framed, Binary) }),
     ]
 }
 
 /// All columns.
 pub fn outbound() -> Vec<Outbound> {
+    let security = Security::Clear;
     let plain =
-        |name, dialect| Outbound { name, dialect, protocol: None, tls: false, lz4: false, window: None };
+        |name, dialect| Outbound { name, dialect, protocol: None, security, lz4: false, window: None };
     let transports = [
         plain("framed", Dialect::Framed),
         plain("buffered", Dialect::Buffered),
@@ -63,11 +67,23 @@ pub fn outbound() -> Vec<Outbound> {
         plain("thriftmux", Dialect::Mux),
         Outbound { lz4: true, ..plain("mux lz4", Dialect::Mux) },
         Outbound { window: Some(PIECE), ..plain("mux pieces", Dialect::Mux) },
+        Outbound { security: Security::Tls, ..plain("mux tls", Dialect::Mux) },
+        Outbound { security: Security::Opportunistic, lz4: true, ..plain("mux tls lz4", Dialect::Mux) },
+        Outbound { security: Security::Tls, ..plain("framed tls", Dialect::Framed) },
     ];
     let columns = |transport: Outbound| {
         [None, Some(Binary), Some(Compact)].map(|protocol| Outbound { protocol, ..transport })
     };
     transports.into_iter().flat_map(columns).collect()
+}
+
+/// The key `tls` with these settings.
+fn tls(security: Security, settings: &str) -> String {
+    match security {
+        Security::Clear => String::new(),
+        Security::Tls => format!("tls: {{{settings}}}, "),
+        Security::Opportunistic => format!("tls: {{{settings}, opportunistic: required}}, "),
+    }
 }
 
 /// As the configuration calls it.
@@ -86,13 +102,8 @@ impl Inbound {
     /// `is_named`, or if it cannot be detected.
     pub fn keys(&self, folder: &Path, is_named: bool) -> String {
         let folder = folder.display();
-        let mut keys = match self.form.security {
-            Security::Clear => String::new(),
-            Security::Tls => format!("tls: {{certPath: {folder}/cert.pem, keyPath: {folder}/key.pem}}, "),
-            Security::Opportunistic => format!(
-                "tls: {{certPath: {folder}/cert.pem, keyPath: {folder}/key.pem, opportunistic: required}}, "
-            ),
-        };
+        let files = format!("certPath: {folder}/cert.pem, keyPath: {folder}/key.pem");
+        let mut keys = tls(self.form.security, &files);
         if is_named || (self.form.dialect, self.form.protocol) == (Dialect::Buffered, Old) {
             let protocol = if self.form.protocol == Compact { "compact" } else { "binary" };
             let dialect = match self.form.dialect {
@@ -123,9 +134,10 @@ impl Outbound {
             Some(Compact) => keys += "thriftProtocol: compact, ",
             Some(_) => keys += "thriftProtocol: binary, ",
         }
-        if self.tls {
-            keys += &format!("tls: {{commonName: localhost, trustCertsBundle: {folder}/ca.pem}}, ");
-        }
+        keys += &tls(
+            self.security,
+            &format!("commonName: {}, trustCertsBundle: {folder}/ca.pem", muxgate_testkit::tls::NAMES[0]),
+        );
         if self.lz4 {
             keys += "compression: desired, ";
         }

@@ -14,6 +14,10 @@ pub enum Outcome {
     Void,
     Declared,
     UnknownMethod,
+    /// The service fails, and says so.
+    Error,
+    /// The service answers something that is no Thrift message.
+    Garbage,
     Oneway,
     Nack,
     Timeout,
@@ -25,12 +29,14 @@ pub enum Outcome {
 
 impl Outcome {
     /// In the order in which they are tried.
-    pub const ALL: [Self; 12] = [
+    pub const ALL: [Self; 14] = [
         Self::Result,
         Self::Luggage,
         Self::Void,
         Self::Declared,
         Self::UnknownMethod,
+        Self::Error,
+        Self::Garbage,
         Self::Oneway,
         Self::Nack,
         Self::Timeout,
@@ -48,6 +54,8 @@ impl Outcome {
             Self::Void => 'v',
             Self::Declared => 'd',
             Self::UnknownMethod => 'u',
+            Self::Error => 'e',
+            Self::Garbage => 'g',
             Self::Oneway => 'o',
             Self::Nack => 'n',
             Self::Timeout => 't',
@@ -66,6 +74,8 @@ impl Outcome {
             Self::Void => "ping",
             Self::Declared => "fail",
             Self::UnknownMethod => "nowhere",
+            Self::Error => "break",
+            Self::Garbage => "babble",
             Self::Oneway => "note",
             Self::Nack => "refuse",
             Self::Timeout => "late",
@@ -129,11 +139,16 @@ pub fn expect(inbound: &Inbound, outbound: &Outbound, outcome: Outcome) -> Expec
     let heard = match outcome {
         Outcome::Result | Outcome::Luggage | Outcome::Void => Heard::Answer,
         Outcome::Declared | Outcome::UnknownMethod => Heard::Answer,
+        // By Mux it is a status; else it is an answer like others.
+        Outcome::Error if outbound.is_mux() => refusal(inbound, ERROR, None),
+        Outcome::Error => Heard::Answer,
         Outcome::Oneway if inbound.is_mux() => Heard::Empty,
         Outcome::Oneway => Heard::Nothing,
         Outcome::Nack => refusal(inbound, NACK, Some(NOTHING_DONE)),
         // What was done is not known.
-        Outcome::Timeout | Outcome::LargeReply | Outcome::Cut => refusal(inbound, ERROR, None),
+        Outcome::Timeout | Outcome::Garbage | Outcome::LargeReply | Outcome::Cut => {
+            refusal(inbound, ERROR, None)
+        }
         Outcome::Cancel if inbound.is_mux() => Heard::Discarded,
         // A plain caller cancels by going away.
         Outcome::Cancel => Heard::Nothing,

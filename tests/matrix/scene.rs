@@ -1,6 +1,6 @@
 //! A gateway for one column, with a listener, a name and a service for each row.
 
-use crate::cell::{Row, headers};
+use crate::cell::{BROKEN, Row, headers};
 use crate::forms::{Inbound, Outbound};
 use crate::rule::Outcome;
 use bytes::Bytes;
@@ -9,6 +9,7 @@ use muxgate_testkit::Backend;
 use muxgate_testkit::backend::{Call, ClosedPort, Plan, Reply};
 use muxgate_testkit::link::Dialect;
 use muxgate_testkit::luggage::response_contexts;
+use muxgate_testkit::speaker::Security;
 use muxgate_testkit::thrift::Message;
 use muxgate_testkit::tls::Authority;
 use std::collections::HashMap;
@@ -65,8 +66,8 @@ impl<'a> Scene<'a> {
 
 async fn backend(outbound: &Outbound, authority: &Authority) -> Backend {
     let backend = Backend::start().await;
-    if outbound.tls {
-        backend.accept_tls(authority.server(), false);
+    if outbound.security != Security::Clear {
+        backend.accept_tls(authority.server(), outbound.security == Security::Opportunistic);
     }
     if outbound.lz4 {
         backend.accept_lz4();
@@ -99,6 +100,8 @@ fn reply(call: &Call) -> Reply {
             let large = Message::call(message.protocol, "large", message.seqid, &"x".repeat(LARGE));
             Reply::Bytes(large.served().map_or(Bytes::new(), |answer| answer.to_bytes()))
         }
+        (Some(Outcome::Error), _) => Reply::Error(Vec::new(), BROKEN.into()),
+        (Some(Outcome::Garbage), _) => Reply::Bytes(Bytes::from_static(b"<html>")),
         (Some(Outcome::Nack), _) => Reply::Nack(Vec::new()),
         (Some(Outcome::Timeout | Outcome::Cancel), _) => Reply::Hang,
         (Some(Outcome::Cut), _) => Reply::Cut,
