@@ -23,4 +23,5 @@ mod refusals;
 mod restart;
 mod slow;
 mod support;
+mod tls;
 mod upstreams;

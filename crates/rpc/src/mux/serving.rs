@@ -9,8 +9,8 @@ use crate::io::{Io, ReadBuffer, poll_write};
 use crate::pressure::{HOLD, Pressure, is_calm};
 use crate::request::Discarded;
 use crate::rules::WrongProtocol;
-use crate::tls::Identity;
-use crate::{Failure, Request, Response, Rules, Serve, Why, bridge};
+use crate::tls::{Identity, tls_error};
+use crate::{Failure, Peer, Request, Response, Rules, Serve, Why, bridge};
 use bytes::{Buf, Bytes};
 use futures_util::task::AtomicWaker;
 use muxgate_wire::mux::frame::{self, FrameError};
@@ -54,13 +54,13 @@ pub(super) struct Session {
 }
 
 impl Session {
-    pub(super) fn new(params: &ServerParams, peer: Option<SocketAddr>) -> Self {
+    pub(super) fn new(params: &ServerParams, peer: Peer) -> Self {
         Self {
             machine: Mutex::new(ServerSession::new(params.session.clone())),
             wake: AtomicWaker::new(),
             clock: Clock::start(),
-            peer,
-            identity: OnceLock::new(),
+            peer: peer.address,
+            identity: peer.identity.map_or_else(OnceLock::new, OnceLock::from),
             in_progress: AtomicUsize::new(0),
             max_in_progress: params.max_queued,
         }
@@ -308,7 +308,10 @@ impl<T: Io, S: Serve> Socket<T, S> {
             Ok(None) => {}
             Err(error) => {
                 tracing::debug!(peer = ?session.peer, %error, "TLS did not begin");
-                self.events.decode_error("tls");
+                match tls_error(&error) {
+                    Some(error) => self.events.tls_failed(session.peer, error),
+                    None => self.events.decode_error("tls"),
+                }
                 return Poll::Ready(Err(()));
             }
         }

@@ -102,7 +102,7 @@ fn house(framing: Framing, params: ServerParams) -> House {
         let (service, counts) = (Arc::clone(&service), Arc::clone(&counts));
         async move {
             let read = ReadBuffer::new(4 << 10);
-            let caller = Caller { io: theirs, read, framing, peer: None };
+            let caller = Caller { io: theirs, read, framing, peer: Peer::default() };
             serve(caller, &service, &params, &Drain::default(), &*counts).await;
         }
     });
