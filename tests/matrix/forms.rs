@@ -1,6 +1,6 @@
 //! The forms on both sides, and how the configuration asks for them.
 
-use muxgate_testkit::link::Dialect;
+use muxgate_testkit::link::{Dialect, NAME};
 use muxgate_testkit::speaker::{Form, Security};
 use muxgate_testkit::thrift::Protocol;
 use std::path::Path;
@@ -102,7 +102,7 @@ impl Inbound {
     /// `is_named`, or if it cannot be detected.
     pub fn keys(&self, folder: &Path, is_named: bool) -> String {
         let folder = folder.display();
-        let files = format!("certPath: {folder}/cert.pem, keyPath: {folder}/key.pem");
+        let files = format!("certPath: {folder}/cert.pem, keyPath: {folder}/cert.key");
         let mut keys = tls(self.form.security, &files);
         if is_named || (self.form.dialect, self.form.protocol) == (Dialect::Buffered, Old) {
             let protocol = if self.form.protocol == Compact { "compact" } else { "binary" };
@@ -134,10 +134,7 @@ impl Outbound {
             Some(Compact) => keys += "thriftProtocol: compact, ",
             Some(_) => keys += "thriftProtocol: binary, ",
         }
-        keys += &tls(
-            self.security,
-            &format!("commonName: {}, trustCertsBundle: {folder}/ca.pem", muxgate_testkit::tls::NAMES[0]),
-        );
+        keys += &tls(self.security, &format!("commonName: {}, trustCertsBundle: {folder}/ca.pem", NAME));
         if self.lz4 {
             keys += "compression: desired, ";
         }

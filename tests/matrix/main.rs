@@ -9,9 +9,8 @@ mod table;
 use cell::Verdict;
 use futures_util::future::join_all;
 use futures_util::stream::{self, StreamExt};
-use muxgate_testkit::tls::Authority;
 use rule::Outcome;
-use scene::Scene;
+use scene::{Scene, Trust};
 
 /// Failures that are told in full.
 const TOLD: usize = 12;
@@ -21,11 +20,9 @@ const AT_ONCE: usize = 3;
 #[tokio::test(flavor = "multi_thread")]
 async fn every_caller_with_every_service_in_every_outcome() {
     let (inbound, outbound) = (forms::inbound(), forms::outbound());
-    let authority = Authority::new();
-    let folder = tempfile::tempdir().expect("a folder");
-    authority.write(folder.path());
+    let trust = Trust::new();
     let columns = outbound.iter().map(|column| async {
-        let Scene { gateway, mut rows, .. } = Scene::start(column, &inbound, &authority, folder.path()).await;
+        let Scene { gateway, mut rows, .. } = Scene::start(column, &inbound, &trust).await;
         let cells = join_all(rows.iter_mut().map(cell::Row::run)).await;
         gateway.drain().await;
         cells

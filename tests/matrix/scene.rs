@@ -7,16 +7,18 @@ use bytes::Bytes;
 use muxgate::{app, config};
 use muxgate_testkit::Backend;
 use muxgate_testkit::backend::{Call, ClosedPort, Plan, Reply};
-use muxgate_testkit::link::Dialect;
+use muxgate_testkit::certs::{Authority, Issued};
+use muxgate_testkit::link::{Dialect, NAME};
 use muxgate_testkit::luggage::response_contexts;
 use muxgate_testkit::speaker::Security;
 use muxgate_testkit::thrift::Message;
-use muxgate_testkit::tls::Authority;
+use muxgate_testkit::tunnel::{ClientSide, ServerSide};
 use std::collections::HashMap;
 use std::fmt::Write;
 use std::net::SocketAddr;
 use std::path::Path;
 use std::sync::Arc;
+use tempfile::TempDir;
 
 /// The longest frame that the gateway takes, on both sides.
 const LONGEST: usize = 65_536;
@@ -24,6 +26,33 @@ const LONGEST: usize = 65_536;
 pub const LARGE: usize = 100_000;
 /// The time of calls that are never answered.
 const LATE_MS: u32 = 1000;
+
+/// An authority and one certificate, which gateways and services share.
+pub struct Trust {
+    authority: Authority,
+    issued: Issued,
+    /// `ca.pem`, `cert.pem` and `cert.key`.
+    folder: TempDir,
+}
+
+impl Trust {
+    pub fn new() -> Self {
+        let authority = Authority::new("matrix");
+        let issued = authority.issue(NAME, &[NAME]);
+        let folder = tempfile::tempdir().expect("a folder");
+        authority.write(folder.path(), "ca");
+        issued.write(folder.path(), "cert");
+        Self { authority, issued, folder }
+    }
+
+    fn server(&self) -> Arc<rustls::ServerConfig> {
+        ServerSide::new(&self.issued).config()
+    }
+
+    fn client(&self) -> Arc<rustls::ClientConfig> {
+        ClientSide::new(self.authority.pem(), NAME).config()
+    }
+}
 
 /// A gateway and its rows.
 pub struct Scene<'a> {
@@ -34,19 +63,14 @@ pub struct Scene<'a> {
 }
 
 impl<'a> Scene<'a> {
-    /// Starts all of it; certificates are in `folder`.
-    pub async fn start(
-        outbound: &'a Outbound,
-        inbound: &'a [Inbound],
-        authority: &Authority,
-        folder: &Path,
-    ) -> Self {
+    /// Starts all of it.
+    pub async fn start(outbound: &'a Outbound, inbound: &'a [Inbound], trust: &Trust) -> Self {
         let closed = ClosedPort::new();
         let mut backends = Vec::new();
         for _ in inbound {
-            backends.push(backend(outbound, authority).await);
+            backends.push(backend(outbound, trust).await);
         }
-        let yaml = yaml(outbound, inbound, &backends, closed.addr(), folder);
+        let yaml = yaml(outbound, inbound, &backends, closed.addr(), trust.folder.path());
         let plan = config::parse("matrix.yaml", &yaml).unwrap_or_else(|report| panic!("{report}"));
         let gateway = app::Gateway::start(Arc::new(plan)).await.unwrap_or_else(|error| panic!("{error}"));
         let ports: HashMap<_, _> = gateway.listeners().map(|(name, at)| (name.to_owned(), at)).collect();
@@ -56,7 +80,7 @@ impl<'a> Scene<'a> {
             addr: ports[&format!("row{n}")],
             name: format!("/row{n}"),
             backend,
-            tls: authority.client(),
+            tls: trust.client(),
             made: n.into(),
         };
         let rows = (0..).zip(inbound.iter().zip(backends)).map(row).collect();
@@ -64,10 +88,10 @@ impl<'a> Scene<'a> {
     }
 }
 
-async fn backend(outbound: &Outbound, authority: &Authority) -> Backend {
+async fn backend(outbound: &Outbound, trust: &Trust) -> Backend {
     let backend = Backend::start().await;
     if outbound.security != Security::Clear {
-        backend.accept_tls(authority.server(), outbound.security == Security::Opportunistic);
+        backend.accept_tls(trust.server(), outbound.security == Security::Opportunistic);
     }
     if outbound.lz4 {
         backend.accept_lz4();

@@ -1,7 +1,8 @@
 //! One end of a connection: plain or encrypted, packed by lz4 or not, cut into frames or into bare messages.
 
-use crate::{lz4, tls, walk};
+use crate::{lz4, walk};
 use bytes::{Buf, Bytes, BytesMut};
+use rustls::pki_types::ServerName;
 use rustls::{ClientConfig, ServerConfig};
 use std::io::{Error, ErrorKind, Result};
 use std::net::SocketAddr;
@@ -12,6 +13,8 @@ use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, ReadBuf};
 use tokio::net::TcpStream;
 use tokio_rustls::{TlsAcceptor, TlsConnector, TlsStream};
 
+/// The name that a server's certificate must have.
+pub const NAME: &str = "localhost";
 /// Longest frame taken.
 pub const MAX_FRAME: usize = 64 << 20;
 
@@ -156,13 +159,14 @@ impl Link {
         TcpStream::connect(addr).await.map(Self::new)
     }
 
-    /// Makes a TLS handshake as a client.
+    /// Makes a TLS handshake as a client; the server must be [`NAME`].
     ///
     /// # Errors
     /// Those of the handshake, and bytes that came before it.
     pub async fn connect_tls(self, config: &Arc<ClientConfig>) -> Result<Self> {
         let tcp = self.bare()?;
-        let tls = TlsConnector::from(Arc::clone(config)).connect(tls::name(), tcp).await?;
+        let name = ServerName::try_from(NAME).map_err(|_| strange("no name"))?;
+        let tls = TlsConnector::from(Arc::clone(config)).connect(name, tcp).await?;
         Ok(Self { io: Io::Tls(Box::new(tls.into())), inward: Inward::default(), packs: false })
     }
 
