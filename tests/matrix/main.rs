@@ -4,6 +4,7 @@ mod cell;
 mod forms;
 mod rule;
 mod scene;
+mod several;
 mod table;
 
 use cell::Verdict;

@@ -11,6 +11,10 @@ pub enum Outcome {
     Result,
     /// A result, with all around the messages that is not Thrift.
     Luggage,
+    /// A result; call and answer come byte by byte.
+    Drip,
+    /// [`SEVERAL`] calls, without waiting for answers.
+    Several,
     Void,
     Declared,
     UnknownMethod,
@@ -29,9 +33,11 @@ pub enum Outcome {
 
 impl Outcome {
     /// In the order in which they are tried.
-    pub const ALL: [Self; 14] = [
+    pub const ALL: [Self; 16] = [
         Self::Result,
         Self::Luggage,
+        Self::Drip,
+        Self::Several,
         Self::Void,
         Self::Declared,
         Self::UnknownMethod,
@@ -51,6 +57,8 @@ impl Outcome {
         match self {
             Self::Result => 'r',
             Self::Luggage => 'h',
+            Self::Drip => 'b',
+            Self::Several => 's',
             Self::Void => 'v',
             Self::Declared => 'd',
             Self::UnknownMethod => 'u',
@@ -69,8 +77,9 @@ impl Outcome {
     /// The method that the service answers so.
     pub fn method(self) -> &'static str {
         match self {
-            Self::Result | Self::LargeCall => "echo",
+            Self::Result | Self::Several | Self::LargeCall => "echo",
             Self::Luggage => "carry",
+            Self::Drip => "drip",
             Self::Void => "ping",
             Self::Declared => "fail",
             Self::UnknownMethod => "nowhere",
@@ -85,6 +94,17 @@ impl Outcome {
         }
     }
 }
+
+/// What several calls at once are.
+pub const SEVERAL: [Outcome; 7] = [
+    Outcome::Result,
+    Outcome::Oneway,
+    Outcome::Declared,
+    Outcome::Nack,
+    Outcome::Void,
+    Outcome::UnknownMethod,
+    Outcome::Result,
+];
 
 /// What comes back to the caller.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -137,7 +157,9 @@ const NOT_AGAIN: u64 = 4;
 /// The rule.
 pub fn expect(inbound: &Inbound, outbound: &Outbound, outcome: Outcome) -> Expectation {
     let heard = match outcome {
-        Outcome::Result | Outcome::Luggage | Outcome::Void => Heard::Answer,
+        Outcome::Result | Outcome::Luggage | Outcome::Drip | Outcome::Void => Heard::Answer,
+        // Each has its own rule; this is for the last.
+        Outcome::Several => Heard::Answer,
         Outcome::Declared | Outcome::UnknownMethod => Heard::Answer,
         // By Mux it is a status; else it is an answer like others.
         Outcome::Error if outbound.is_mux() => refusal(inbound, ERROR, None),

@@ -124,6 +124,7 @@ fn reply(call: &Call) -> Reply {
             let large = Message::call(message.protocol, "large", message.seqid, &"x".repeat(LARGE));
             Reply::Bytes(large.served().map_or(Bytes::new(), |answer| answer.to_bytes()))
         }
+        (Some(Outcome::Drip), _) => Reply::Drip,
         (Some(Outcome::Error), _) => Reply::Error(Vec::new(), BROKEN.into()),
         (Some(Outcome::Garbage), _) => Reply::Bytes(Bytes::from_static(b"<html>")),
         (Some(Outcome::Nack), _) => Reply::Nack(Vec::new()),

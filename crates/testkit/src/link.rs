@@ -141,6 +141,8 @@ pub struct Link {
     pub inward: Inward,
     /// Whether what goes out is packed.
     pub packs: bool,
+    /// Whether it goes out byte by byte.
+    pub drips: bool,
 }
 
 impl Link {
@@ -148,7 +150,7 @@ impl Link {
     pub fn new(tcp: TcpStream) -> Self {
         // Small frames must not wait for each other; if this fails they only do.
         let _ = tcp.set_nodelay(true);
-        Self { io: Io::Tcp(tcp), inward: Inward::default(), packs: false }
+        Self { io: Io::Tcp(tcp), inward: Inward::default(), packs: false, drips: false }
     }
 
     /// Connects.
@@ -167,7 +169,7 @@ impl Link {
         let tcp = self.bare()?;
         let name = ServerName::try_from(NAME).map_err(|_| strange("no name"))?;
         let tls = TlsConnector::from(Arc::clone(config)).connect(name, tcp).await?;
-        Ok(Self { io: Io::Tls(Box::new(tls.into())), inward: Inward::default(), packs: false })
+        Ok(Self { io: Io::Tls(Box::new(tls.into())), inward: Inward::default(), packs: false, drips: false })
     }
 
     /// Makes a TLS handshake as a server.
@@ -177,7 +179,7 @@ impl Link {
     pub async fn accept_tls(self, config: &Arc<ServerConfig>) -> Result<Self> {
         let tcp = self.bare()?;
         let tls = TlsAcceptor::from(Arc::clone(config)).accept(tcp).await?;
-        Ok(Self { io: Io::Tls(Box::new(tls.into())), inward: Inward::default(), packs: false })
+        Ok(Self { io: Io::Tls(Box::new(tls.into())), inward: Inward::default(), packs: false, drips: false })
     }
 
     fn bare(self) -> Result<TcpStream> {
@@ -199,7 +201,10 @@ impl Link {
     /// # Errors
     /// Those of the socket.
     pub async fn send(&mut self, bytes: &[u8]) -> Result<()> {
-        send(&mut self.io, bytes, self.packs).await
+        match self.drips {
+            true => drip(&mut self.io, bytes, self.packs).await,
+            false => send(&mut self.io, bytes, self.packs).await,
+        }
     }
 
     /// The next frame or message.
@@ -220,6 +225,18 @@ impl Link {
         // A connection that is gone needs none.
         let _ = self.io.tcp().set_zero_linger();
     }
+}
+
+/// Writes bytes one by one: each is a segment, and where there are any a record and a block.
+///
+/// # Errors
+/// Those of the socket.
+pub async fn drip(io: &mut (impl AsyncWrite + Unpin), bytes: &[u8], pack: bool) -> Result<()> {
+    for byte in bytes {
+        send(io, &[*byte], pack).await?;
+        tokio::task::yield_now().await;
+    }
+    Ok(())
 }
 
 /// Writes bytes, packed or not.

@@ -19,8 +19,8 @@ use tokio::time::timeout;
 pub const LIMIT: Duration = Duration::from_secs(10);
 /// Bytes of each message that are remembered.
 const REMEMBERED: usize = 160;
-/// The tag of calls.
-const TAG: u32 = 2;
+/// The tag of calls, unless another is set.
+pub const FIRST: u32 = 2;
 /// The probe before a handshake.
 const PROBE: &[u8] = b"tinit check";
 
@@ -86,6 +86,7 @@ pub struct Speaker {
     log: String,
     headers: Pairs,
     pieces: Pieces,
+    tag: u32,
 }
 
 impl Speaker {
@@ -106,7 +107,14 @@ impl Speaker {
             }
         };
         let link = timeout(LIMIT, opening).await.map_err(|_| strange("no handshake in time"))??;
-        Ok(Self { link, form, log: String::new(), headers: Pairs::new(), pieces: Pieces::default() })
+        Ok(Self {
+            link,
+            form,
+            log: String::new(),
+            headers: Pairs::new(),
+            pieces: Pieces::default(),
+            tag: FIRST,
+        })
     }
 
     /// The bytes that were said and heard, as far as they are remembered.
@@ -125,6 +133,16 @@ impl Speaker {
         if !more.is_empty() {
             self.log += &format!(".. and {} bytes", more.len());
         }
+    }
+
+    /// Sets the Mux tag of the next calls.
+    pub fn number(&mut self, tag: u32) {
+        self.tag = tag;
+    }
+
+    /// Whether what is said next goes out byte by byte.
+    pub fn drip(&mut self, drips: bool) {
+        self.link.drips = drips;
     }
 
     /// Application headers of the last answer.
@@ -150,35 +168,45 @@ impl Speaker {
             }
             Dialect::TTwitter => framed(&ttwitter::to_bytes(&dispatch())),
             Dialect::Mux if self.form.treq => {
-                mux::frame(mux::TREQ, TAG, &[&luggage.keys()[..], &body[..]].concat())
+                mux::frame(mux::TREQ, self.tag, &[&luggage.keys()[..], &body[..]].concat())
             }
             Dialect::Mux => {
                 let window = self.form.window.map_or(usize::MAX, |window| window as usize);
-                mux::pieces(mux::TDISPATCH, TAG, &dispatch().to_bytes(), window)
+                mux::pieces(mux::TDISPATCH, self.tag, &dispatch().to_bytes(), window)
             }
         };
         self.remember(">", &bytes);
         self.link.send(&bytes).await
     }
 
-    /// Waits for what comes back.
+    /// Waits for what comes back to the call.
     ///
     /// # Errors
     /// Nothing in time.
     pub async fn hear(&mut self) -> Result<Said> {
+        let (tag, said) = self.hear_any().await?;
+        Ok(if tag == self.tag { said } else { Said::Strange(format!("tag {tag}: {said:?}")) })
+    }
+
+    /// Waits for whatever comes back, with its tag if there are tags.
+    ///
+    /// # Errors
+    /// Nothing in time.
+    pub async fn hear_any(&mut self) -> Result<(u32, Said)> {
+        let mut tag = self.tag;
         let heard = timeout(LIMIT, self.next()).await;
         let frame = match heard.map_err(|_| strange("no answer in time"))? {
             Ok(frame) => frame,
             Err(error) if error.kind() == ErrorKind::InvalidData => return Err(error),
             Err(_) if !self.link.inward.peek().is_empty() => {
-                return Ok(Said::Strange(hex::encode(self.link.inward.peek())));
+                return Ok((tag, Said::Strange(hex::encode(self.link.inward.peek()))));
             }
-            Err(_) => return Ok(Said::End),
+            Err(_) => return Ok((tag, Said::End)),
         };
         self.remember("<", &frame);
         self.headers.clear();
         let said = match self.form.dialect {
-            Dialect::Mux => answer(&frame, &mut self.headers),
+            Dialect::Mux => answer(&frame, &mut tag, &mut self.headers),
             Dialect::Framed | Dialect::Buffered => message(&frame),
             Dialect::TTwitter => ttwitter::reply(&frame).and_then(|reply| message(&reply)),
             Dialect::Header => Header::parse(&frame).and_then(|header| {
@@ -186,7 +214,7 @@ impl Speaker {
                 message(&header.message)
             }),
         };
-        Ok(said.unwrap_or_else(|| Said::Strange(hex::encode(&frame))))
+        Ok((tag, said.unwrap_or_else(|| Said::Strange(hex::encode(&frame)))))
     }
 
     /// The next frame, or the message that is whole with it.
@@ -211,7 +239,7 @@ impl Speaker {
     /// # Errors
     /// Those of the socket.
     pub async fn discard(&mut self, why: &str) -> Result<()> {
-        let body = [&TAG.to_be_bytes()[1..], why.as_bytes()].concat();
+        let body = [&self.tag.to_be_bytes()[1..], why.as_bytes()].concat();
         self.link.send(&mux::frame(mux::OLD_TDISCARDED, 0, &body)).await
     }
 
@@ -232,9 +260,9 @@ fn message(bytes: &Bytes) -> Option<Said> {
     Message::parse(bytes).map(Said::Message)
 }
 
-fn answer(frame: &Bytes, headers: &mut Pairs) -> Option<Said> {
-    let (kind, tag, body) = mux::split(frame)?;
-    (tag == TAG).then_some(())?;
+fn answer(frame: &Bytes, tag: &mut u32, headers: &mut Pairs) -> Option<Said> {
+    let (kind, theirs, body) = mux::split(frame)?;
+    *tag = theirs;
     let (status, contexts, body) = match kind {
         mux::RDISCARDED => return Some(Said::Discarded),
         mux::RDISPATCH => mux::parse_rdispatch(&body)?,

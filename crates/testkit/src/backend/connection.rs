@@ -2,7 +2,7 @@
 
 use super::opening::{Opened, open};
 use super::{Call, Event, How, Order, Reply, Shared};
-use crate::link::{Dialect, Inward, Io, Link, send};
+use crate::link::{Dialect, Inward, Io, Link, drip, send};
 use crate::mux::{self, Dispatch, Pieces};
 use crate::theader::Header;
 use crate::thrift::{Message, Protocol, REPLY};
@@ -66,7 +66,7 @@ async fn connection(stream: TcpStream, shared: &Arc<Shared>, number: usize) {
         window: window.unwrap_or(usize::MAX),
         asked: shared.accepts.lock().window.map_or(usize::MAX, |window| window as usize),
     };
-    let Link { io, inward, packs } = link;
+    let Link { io, inward, packs, .. } = link;
     let (read, write) = tokio::io::split(io);
     let incoming = Incoming { read, inward, dialect: how.dialect, first };
     tokio::select! {
@@ -85,6 +85,8 @@ enum Write {
     Frame(Bytes),
     /// The answer to a call, to be noted once it is written.
     Answer(Bytes, Option<u32>),
+    /// The same, byte by byte.
+    Drip(Bytes, Option<u32>),
     Close,
 }
 
@@ -96,12 +98,13 @@ async fn writing(
     number: usize,
 ) {
     while let Some(next) = frames.recv().await {
-        let (frame, tag) = match next {
-            Write::Frame(frame) => (frame, None),
-            Write::Answer(frame, tag) => (frame, Some(tag)),
+        let (written, tag) = match next {
+            Write::Frame(frame) => (send(&mut write, &frame, packs).await, None),
+            Write::Answer(frame, tag) => (send(&mut write, &frame, packs).await, Some(tag)),
+            Write::Drip(frame, tag) => (drip(&mut write, &frame, packs).await, Some(tag)),
             Write::Close => return,
         };
-        if send(&mut write, &frame, packs).await.is_err() {
+        if written.is_err() {
             return;
         }
         if let Some(tag) = tag {
@@ -285,6 +288,12 @@ impl Connection {
                 Reply::Raw(bytes) => {
                     let _ = out.send(Write::Frame(bytes)).await;
                     let _ = out.send(Write::Close).await;
+                    return;
+                }
+                Reply::Drip => {
+                    if let Some(Write::Answer(bytes, tag)) = answer(Reply::Serve, message) {
+                        let _ = out.send(Write::Drip(bytes, tag)).await;
+                    }
                     return;
                 }
                 Reply::Cut => {

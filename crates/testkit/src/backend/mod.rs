@@ -71,6 +71,8 @@ pub enum Reply {
     With(Pairs),
     /// These bytes on the connection as they are, whatever it speaks; then it is closed.
     Raw(Bytes),
+    /// What the service answers, byte by byte.
+    Drip,
     /// Half of what the service answers; then the connection is closed.
     Cut,
 }
