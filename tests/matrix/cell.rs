@@ -56,7 +56,7 @@ impl Row<'_> {
 
     /// One cell, and a plain result behind it.
     async fn cell(&mut self, outcome: Outcome, kept: &mut Option<Speaker>) -> Verdict {
-        let caller = match kept.take() {
+        let caller = match kept.take().filter(|_| outcome != Outcome::LargeFirst) {
             Some(caller) => caller,
             None => self.connect().await?,
         };
@@ -84,11 +84,12 @@ impl Row<'_> {
         let expected = expect(self.inbound, self.outbound, outcome);
         let before = self.backend.calls().len();
         let call = self.call(outcome);
+        let is_large = matches!(outcome, Outcome::LargeCall | Outcome::LargeFirst);
         let luggage = if outcome == Outcome::Luggage { luggage() } else { Luggage::default() };
         caller.drip(outcome == Outcome::Drip);
         let told = caller.tell(&call, &self.name, &luggage).await;
         caller.drip(false);
-        if outcome != Outcome::LargeCall {
+        if !is_large {
             told.map_err(|error| format!("cannot call: {error}"))?;
         }
         if outcome == Outcome::Cancel {
@@ -134,7 +135,7 @@ impl Row<'_> {
             _ => -self.made,
         };
         let text = match outcome {
-            Outcome::LargeCall => "x".repeat(LARGE),
+            Outcome::LargeCall | Outcome::LargeFirst => "x".repeat(LARGE),
             _ => format!("{outcome:?} {}", self.made),
         };
         message(self.inbound.form.protocol, outcome, seqid, &text)

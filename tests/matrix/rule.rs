@@ -28,12 +28,14 @@ pub enum Outcome {
     Cancel,
     LargeReply,
     LargeCall,
+    /// The same as the first call of a connection, whose form is not known yet.
+    LargeFirst,
     Cut,
 }
 
 impl Outcome {
     /// In the order in which they are tried.
-    pub const ALL: [Self; 16] = [
+    pub const ALL: [Self; 17] = [
         Self::Result,
         Self::Luggage,
         Self::Drip,
@@ -49,6 +51,7 @@ impl Outcome {
         Self::Cancel,
         Self::LargeReply,
         Self::LargeCall,
+        Self::LargeFirst,
         Self::Cut,
     ];
 
@@ -70,6 +73,7 @@ impl Outcome {
             Self::Cancel => 'c',
             Self::LargeReply => 'l',
             Self::LargeCall => 'L',
+            Self::LargeFirst => 'F',
             Self::Cut => 'x',
         }
     }
@@ -77,7 +81,7 @@ impl Outcome {
     /// The method that the service answers so.
     pub fn method(self) -> &'static str {
         match self {
-            Self::Result | Self::Several | Self::LargeCall => "echo",
+            Self::Result | Self::Several | Self::LargeCall | Self::LargeFirst => "echo",
             Self::Luggage => "carry",
             Self::Drip => "drip",
             Self::Void => "ping",
@@ -174,11 +178,11 @@ pub fn expect(inbound: &Inbound, outbound: &Outbound, outcome: Outcome) -> Expec
         Outcome::Cancel if inbound.is_mux() => Heard::Discarded,
         // A plain caller cancels by going away.
         Outcome::Cancel => Heard::Nothing,
-        Outcome::LargeCall => too_large(inbound),
+        Outcome::LargeCall | Outcome::LargeFirst => too_large(inbound),
     };
     let seen = match outcome {
         Outcome::Timeout | Outcome::Cancel => Seen::Withdrawn,
-        Outcome::LargeCall => Seen::Calls(0),
+        Outcome::LargeCall | Outcome::LargeFirst => Seen::Calls(0),
         // The only endpoint is tried a second time; where connections are refused, it sees neither.
         Outcome::Nack if outbound.is_mux() => Seen::Calls(2),
         Outcome::Nack => Seen::Calls(0),
@@ -186,7 +190,7 @@ pub fn expect(inbound: &Inbound, outbound: &Outbound, outcome: Outcome) -> Expec
     };
     let lives = match outcome {
         // Where the next message begins is known only if this one has been read whole.
-        Outcome::LargeCall => inbound.form.zlib || inbound.form.window.is_some(),
+        Outcome::LargeCall | Outcome::LargeFirst => inbound.form.zlib || inbound.form.window.is_some(),
         Outcome::Cancel => inbound.is_mux(),
         _ => true,
     };
