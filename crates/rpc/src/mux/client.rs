@@ -3,6 +3,7 @@
 use super::dispatching::{Session, judge};
 use super::stream::Upgrade;
 use crate::events::Events;
+use crate::io::keep_short;
 use crate::life::jittered;
 use crate::{Failure, Flags, Request, Response, Serve, Status, Why};
 use arc_swap::ArcSwapOption;
@@ -73,6 +74,7 @@ impl Client {
             .await
             .unwrap_or_else(|_| Err(std::io::ErrorKind::TimedOut.into()))
             .and_then(|io| io.set_nodelay(true).map(|()| io))
+            .inspect(keep_short)
             .map_err(|error| {
                 self.events.connect_failed();
                 Failure::new(Why::Connect, format!("cannot connect: {error}"))

@@ -3,7 +3,7 @@
 use super::causes::{bound, refusal};
 use super::params::ServerParams;
 use super::stream::{Change, Stream, Switch, Upgrade};
-use super::{Clock, READ_CHUNK, READS_A_TURN, give_way};
+use super::{Clock, READ_CHUNK, READS_A_TURN, WRITE_CHUNK, WRITES_A_TURN, give_way};
 use crate::drain::Drain;
 use crate::events::Events;
 use crate::io::{Io, ReadBuffer, poll_write};
@@ -247,22 +247,20 @@ impl<T: Io, S: Serve> Socket<T, S> {
         if !self.read.bytes().is_empty() && !self.switch.is_due() && self.handle_frames(session).is_err() {
             return self.last_words(session, cx);
         }
-        let mut reads = 0;
+        let (mut reads, mut writes) = (0, 0);
         loop {
-            if self.poll_write(session, cx).is_err() {
-                return Poll::Ready(());
-            }
-            if self.switch.is_due() {
+            let Ok(more) = self.poll_write(session, cx) else { return Poll::Ready(()) };
+            if self.switch.is_due() && !more {
                 if ready!(self.poll_switch(session, cx)).is_err() {
                     return Poll::Ready(());
                 }
                 continue;
             }
-            if reads == READS_A_TURN {
+            if reads == READS_A_TURN || writes == WRITES_A_TURN {
                 give_way(cx);
                 return Poll::Pending;
             }
-            if !self.ended {
+            if !self.ended && !self.switch.is_due() {
                 let missing = frame::needed(self.read.bytes());
                 match self.read.poll_fill(&mut self.io, cx, missing) {
                     Poll::Ready(Ok(0)) => {
@@ -282,6 +280,10 @@ impl<T: Io, S: Serve> Socket<T, S> {
                     Poll::Ready(Err(_)) => return Poll::Ready(()),
                     Poll::Pending => {}
                 }
+            }
+            if more {
+                writes += 1;
+                continue;
             }
             return self.rest(session);
         }
@@ -342,26 +344,30 @@ impl<T: Io, S: Serve> Socket<T, S> {
         Poll::Ready(())
     }
 
-    fn poll_write(&mut self, session: &Arc<Session>, cx: &mut Context<'_>) -> Result<(), ()> {
-        loop {
+    /// Writes what there is, or its share of it: true when more could be written at once.
+    fn poll_write(&mut self, session: &Arc<Session>, cx: &mut Context<'_>) -> Result<bool, ()> {
+        let mut written = 0;
+        while written < WRITE_CHUNK {
             if !self.staged.has_remaining() {
                 session.machine.lock().outbox_mut().hand_out(&mut self.staged);
             }
             if !self.staged.has_remaining() {
-                return self.poll_flush(cx);
+                return self.poll_flush(cx).map(|()| false);
             }
             match poll_write(&mut self.io, cx, &mut self.staged) {
-                Poll::Ready(Ok(1..)) => {
+                Poll::Ready(Ok(count @ 1..)) => {
+                    written += count;
                     self.unflushed = true;
                     self.blocked_since = None;
                 }
                 Poll::Ready(_) => return Err(()),
                 Poll::Pending => {
                     self.blocked_since.get_or_insert_with(Instant::now);
-                    return Ok(());
+                    return Ok(false);
                 }
             }
         }
+        Ok(true)
     }
 
     /// Sees to it that nothing of what was written stays in a stream that buffers.
