@@ -45,7 +45,8 @@ async fn calls_beyond_a_limit_are_nacked() {
         }
         // Pings are answered all the while.
         client.raw.send_bytes(&mux::frame(mux::TPING, 9, b"")).await;
-        assert_eq!(client.message().await.map(|(kind, tag, _)| (kind, tag)), Some((mux::RPING, 9)));
+        let pong = client.message_but_lease().await.map(|(kind, tag, _)| (kind, tag));
+        assert_eq!(pong, Some((mux::RPING, 9)));
         backend.release();
         for _ in 2..5 {
             assert_eq!(client.answer().await.expect("an answer").1.text(), "in");
@@ -196,4 +197,29 @@ async fn a_plain_caller_that_does_not_read_is_cut_off() {
     limited(&house, "slow_reader", 1.0).await;
     house.pages.until("muxgate_listener_open_connections", &[], 0.0).await;
     house.pages.until_idle().await;
+}
+
+/// Every cause that the README names is shown by a test here.
+#[test]
+fn no_limit_of_the_readme_is_without_a_test() {
+    let tests = [
+        include_str!("limits.rs"),
+        include_str!("limits/calls.rs"),
+        include_str!("limits/connections.rs"),
+        include_str!("limits/messages.rs"),
+    ];
+    let readme = include_str!("../../README.md");
+    let table =
+        readme.split("\n## Limits\n").nth(1).and_then(|rest| rest.split("What the gateway itself").next());
+    let rows: Vec<_> =
+        table.expect("the section").lines().filter(|line| line.starts_with("| ")).skip(1).collect();
+    let causes: Vec<_> = rows
+        .iter()
+        .filter_map(|row| row.rsplit("| ").next()?.trim_start().strip_prefix('`')?.split('`').next())
+        .collect();
+    assert!(causes.len() > 20, "{causes:?}");
+    for cause in causes {
+        let quoted = format!("\"{cause}\"");
+        assert!(tests.iter().any(|test| test.contains(&quoted)), "{cause}");
+    }
 }

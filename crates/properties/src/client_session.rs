@@ -16,6 +16,7 @@ use std::time::Duration;
 
 /// Longest body of a dispatch.
 const LONGEST: usize = 5000;
+static BODY: [u8; LONGEST] = [b'x'; LONGEST];
 /// Bytes around it.
 const AROUND: usize = 100;
 
@@ -121,10 +122,13 @@ impl Model {
         let open = self.session.status(self.now) == SessionStatus::Open;
         let head =
             DispatchHead { contexts: |out| out.put(b"key", b"value"), dst: b"/s", dtab: &Pairs::default() };
-        match self.session.dispatch(token, head, Bytes::from(vec![b'x'; size])) {
+        match self.session.dispatch(token, head, Bytes::from_static(&BODY[..size])) {
             Ok(call) => {
                 assert!(call.tag() >= Tag::FIRST);
                 assert!(self.live.values().all(|other| other.tag() != call.tag()), "a tag is used twice");
+                // The smallest one that is free: what is not given back would be missed soon.
+                let taken = self.config.max_in_flight + self.session.lost_tags() + self.config.tag_rest;
+                assert!(((call.tag().get() - Tag::FIRST.get()) as usize) < taken, "tags are lost");
                 self.highest = self.highest.max(call.tag().get());
                 self.live.insert(token, call);
             }

@@ -8,7 +8,7 @@ use muxgate_wire::mux::client::{ClientConfig, ClientSession};
 use muxgate_wire::mux::context::{MuxFailure, TraceContext, decode_headers};
 use muxgate_wire::mux::fragment::Reassembly;
 use muxgate_wire::mux::frame::{Frame, Tag, next_frame};
-use muxgate_wire::mux::limits::{MAX_IN_FLIGHT, MAX_TEXT};
+use muxgate_wire::mux::limits::{MAX_IN_FLIGHT, MAX_INIT_HEADERS, MAX_TEXT};
 use muxgate_wire::mux::lz4::next_block;
 use muxgate_wire::mux::message::Message;
 use muxgate_wire::mux::server::{ServerConfig, ServerSession};
@@ -33,6 +33,8 @@ const SMALL: usize = 1024;
 const ZLIB: usize = 64 << 10;
 /// A server's table of tags, if somebody begins with the largest that it keeps densely.
 const TAGS: usize = MAX_IN_FLIGHT * 32;
+/// The headers of a Tinit, in a list that has grown to the most there may be.
+const INIT: usize = MAX_INIT_HEADERS * 2 * size_of::<(Bytes, Bytes)>();
 /// What a session writes before it has read anything, and room for its first answers.
 const SESSION: usize = 16 << 10;
 
@@ -53,7 +55,7 @@ const DECODERS: &[Decoder] = &[
         black_box(detect(&input));
     }),
     decoder("mux frames", 0, SMALL, frames),
-    decoder("mux messages", 2, SMALL, messages),
+    decoder("mux messages", 0, INIT, messages),
     decoder("mux pieces", 2, 64 << 10, pieces),
     decoder("mux server session", 4, TAGS + SESSION, server),
     decoder("mux client session", 4, SESSION + MAX_TEXT, client),
@@ -92,8 +94,8 @@ const DECODERS: &[Decoder] = &[
     decoder("paths", 2, SMALL, |input| {
         let _ = black_box((Path::parse(&input), Path::from_bytes(input.clone()), Prefix::parse(&input)));
     }),
-    decoder("name trees", 64, SMALL, |input| drop(black_box(NameTree::parse(&input)))),
-    decoder("tables of names", 64, SMALL, |input| drop(black_box(Dtab::parse(&input)))),
+    decoder("name trees", 128, SMALL, |input| drop(black_box(NameTree::parse(&input)))),
+    decoder("tables of names", 128, SMALL, |input| drop(black_box(Dtab::parse(&input)))),
 ];
 
 fn each_frame(input: Bytes, mut run: impl FnMut(Frame) -> bool) {

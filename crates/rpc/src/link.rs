@@ -46,6 +46,14 @@ impl<T: Io> Link<T> {
         Ok(Self::Tls(Box::new(Secured(TlsStream::Client(stream)))))
     }
 
+    /// The socket below.
+    pub fn socket(&self) -> &T {
+        match self {
+            Self::Tcp(io) => io,
+            Self::Tls(secured) => secured.0.get_ref().0.get_ref(),
+        }
+    }
+
     /// Whether it is encrypted.
     pub fn is_tls(&self) -> bool {
         matches!(self, Self::Tls(_))

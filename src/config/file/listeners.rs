@@ -22,6 +22,7 @@ const MAX_COUNT: u64 = 1_000_000;
 
 /// Most contexts, or entries of a dtab, that one call may be allowed: reading them takes time that grows with their square.
 const MAX_PAIRS: u64 = 1024;
+
 /// Words for how much compression is wanted.
 pub(super) const COMPRESSION: [(&str, CompressionLevel); 3] = [
     ("off", CompressionLevel::Off),

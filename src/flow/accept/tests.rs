@@ -75,21 +75,49 @@ async fn a_plain_connection_ends_between_two_calls() -> Result<(), Box<dyn std::
     Ok(())
 }
 
+/// A lease of nothing, then Tdrain: "no more calls, please".
+const LEAVE: &[u8] = b"\0\0\0\x0d\x43\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\x04\x40\0\0\x01";
+
+/// Calls, and is asked to go after the answer.
+async fn asked_to_go(caller: &mut DuplexStream) -> std::io::Result<()> {
+    caller.write_all(b"\0\0\0\x0a\x02\0\0\x02\0\0\0\0\0\0").await?;
+    let (mut answer, mut leave) = ([0; 11], [0; LEAVE.len()]);
+    caller.read_exact(&mut answer).await?;
+    assert_eq!(answer, *b"\0\0\0\x07\xfe\0\0\x02\0\0\0");
+    caller.read_exact(&mut leave).await?;
+    assert_eq!(leave, *LEAVE);
+    Ok(())
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_mux_connection_is_drained() -> Result<(), Box<dyn std::error::Error>> {
-    let listener = listener()?;
-    let mut caller = connect(&listener)?;
-    caller.write_all(b"\0\0\0\x0a\x02\0\0\x02\0\0\0\0\0\0").await?;
-    let mut message = [0; 8];
-    // The answer to the call that came first, then the Tdrain.
-    let mut answer = [0; 11];
-    caller.read_exact(&mut answer).await?;
-    caller.read_exact(&mut message).await?;
-    assert_eq!(message, *b"\0\0\0\x04\x40\0\0\x01");
+    let mut caller = connect(&listener()?)?;
+    asked_to_go(&mut caller).await?;
+    // What is sent before it has heard is served.
     caller.write_all(b"\0\0\0\x0a\x02\0\0\x03\0\0\0\0\0\0").await?;
     caller.write_all(b"\0\0\0\x04\xc0\0\0\x01").await?;
+    let mut answer = [0; 11];
     caller.read_exact(&mut answer).await?;
     assert_eq!(answer, *b"\0\0\0\x07\xfe\0\0\x03\0\0\0");
-    assert_eq!(caller.read(&mut message).await?, 0);
+    assert_eq!(caller.read(&mut answer).await?, 0);
+    Ok(())
+}
+
+/// Some callers never say that they have heard: they do not keep an old connection for ever.
+#[tokio::test(start_paused = true)]
+async fn a_caller_that_does_not_hear_is_not_waited_for_without_end() -> Result<(), Box<dyn std::error::Error>>
+{
+    let mut caller = connect(&listener()?)?;
+    asked_to_go(&mut caller).await?;
+    caller.write_all(b"\0\0\0\x0a\x02\0\0\x03\0\0\0\0\0\0").await?;
+    // Longer than it is waited for, and shorter than that call takes.
+    sleep(CALL / 2).await;
+    caller.write_all(b"\0\0\0\x0a\x02\0\0\x04\0\0\0\0\0\0").await?;
+    let mut answer = [0; 11];
+    caller.read_exact(&mut answer).await?;
+    assert_eq!(answer, *b"\0\0\0\x07\xfe\0\0\x04\x02\0\0", "a nack");
+    caller.read_exact(&mut answer).await?;
+    assert_eq!(answer, *b"\0\0\0\x07\xfe\0\0\x03\0\0\0");
+    assert_eq!(caller.read(&mut answer).await?, 0);
     Ok(())
 }

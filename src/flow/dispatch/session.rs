@@ -6,7 +6,7 @@ use muxgate_rpc::tls::ClientTls;
 use muxgate_rpc::{Failure, Request, Response, Serve, Status, mux, thrift};
 use muxgate_wire::mux::client::ClientConfig;
 use muxgate_wire::mux::handshake::{Compression, Offer, TlsLevel};
-use muxgate_wire::mux::limits::Limits;
+use muxgate_wire::mux::limits::{Limits, MAX_QUEUED_BYTES};
 use muxgate_wire::thrift::Protocol;
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -17,6 +17,9 @@ const HANDSHAKE: u32 = 5;
 /// Calls in flight on the one session of an endpoint: many callers share it, and none of them may fill it within its own
 /// limit.
 const MAX_IN_FLIGHT: usize = 262_144;
+
+/// So many messages of the largest size have room in what waits to be written: one of them must not make others be refused.
+const LARGEST_QUEUED: usize = 4;
 
 /// Tags that rest before they are used again.
 const TAG_REST: usize = 256;
@@ -39,6 +42,10 @@ fn from_the_start(params: &Params) -> Option<ClientTls> {
 }
 
 /// One Mux session, or a pool of plain connections.
+#[expect(
+    clippy::large_enum_variant,
+    reason = "one for each endpoint: a hop less for each call is worth the room"
+)]
 pub enum Session {
     Mux(mux::Client),
     Plain(thrift::Client),
@@ -52,6 +59,7 @@ impl Session {
                 let mut session = ClientConfig {
                     handshake_timeout: params.connect * HANDSHAKE,
                     max_in_flight: MAX_IN_FLIGHT,
+                    max_queued_bytes: MAX_QUEUED_BYTES.max(params.max_frame.saturating_mul(LARGEST_QUEUED)),
                     tag_rest: TAG_REST,
                     offer: Offer { compression: Compression::both(params.compression), ..Offer::default() },
                     limits: Limits::DEFAULT.with_message_bytes(params.max_frame),

@@ -4,7 +4,7 @@ use super::{house, limited};
 use crate::support::{ADD, ADD_REPLY, House, echo};
 use muxgate_testkit::backend::{Event, Plan, Reply};
 use muxgate_testkit::raw::Raw;
-use muxgate_testkit::{Backend, mux};
+use muxgate_testkit::{Backend, Caller, mux};
 use std::net::SocketAddr;
 use std::time::Duration;
 use tokio::net::TcpSocket;
@@ -14,6 +14,13 @@ async fn from(source: &str, to: SocketAddr) -> tokio::net::TcpStream {
     let socket = TcpSocket::new_v4().expect("a socket");
     socket.bind(format!("{source}:0").parse().expect("an address")).expect("a source");
     socket.connect(to).await.expect("a connection")
+}
+
+/// Reads a lease of nothing and a Tdrain.
+async fn asked_to_go(client: &mut Caller) {
+    for told in [(mux::TLEASE, 0), (mux::TDRAIN, 1)] {
+        assert_eq!(client.message().await.map(|(kind, tag, _)| (kind, tag)), Some(told));
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -63,7 +70,7 @@ async fn an_old_connection_is_asked_to_go_and_its_calls_are_answered() {
     client.send(2, &echo("/s/probe", "begun before")).await;
     plain.send(ADD).await;
     backend.wait_calls(2).await;
-    assert_eq!(client.message().await.map(|(kind, tag, _)| (kind, tag)), Some((mux::TDRAIN, 1)));
+    asked_to_go(&mut client).await;
     // Until it has heard, it may still call.
     client.send(3, &echo("/s/probe", "begun after")).await;
     backend.wait_calls(3).await;
@@ -83,6 +90,17 @@ async fn an_old_connection_is_asked_to_go_and_its_calls_are_answered() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_caller_that_does_not_hear_is_not_waited_for_without_end() {
+    let backend = Backend::start().await;
+    let house = house(&backend, "lifeTimeMs: 300, stallTimeoutMs: 300").await;
+    let mut deaf = house.mux().await;
+    assert_eq!(deaf.echo("/s/probe", "x").await.text(), "x");
+    asked_to_go(&mut deaf).await;
+    deaf.raw.expect_close().await;
+    limited(&house, "unheard_drain", 1.0).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn an_unused_connection_is_closed() {
     let backend = Backend::start().await;
     let house = house(&backend, "idleTimeMs: 300").await;
@@ -96,7 +114,7 @@ async fn an_unused_connection_is_closed() {
     limited(&house, "idle_time", 2.0).await;
     let mut client = house.mux().await;
     assert_eq!(client.echo("/s/probe", "x").await.text(), "x");
-    assert_eq!(client.message().await.map(|(kind, tag, _)| (kind, tag)), Some((mux::TDRAIN, 1)));
+    asked_to_go(&mut client).await;
     limited(&house, "idle_time", 3.0).await;
     client.raw.send_bytes(&mux::frame(mux::RDRAIN, 1, b"")).await;
     client.raw.expect_close().await;

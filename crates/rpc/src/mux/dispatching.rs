@@ -2,7 +2,7 @@
 
 use super::client::ClientParams;
 use super::stream::{Change, Stream, Switch, Upgrade};
-use super::{Clock, READ_CHUNK, READS_A_TURN, give_way};
+use super::{Clock, READ_CHUNK, READS_A_TURN, WRITE_CHUNK, WRITES_A_TURN, give_way};
 use crate::events::Events;
 use crate::io::{Io, ReadBuffer, poll_write};
 use crate::tls::tls_error;
@@ -185,10 +185,11 @@ impl Session {
 
     /// Writes and reads until the socket takes and gives no more. Ready: the session is over.
     fn turn<T: Io>(&self, socket: &mut Socket<T>, cx: &mut Context<'_>) -> Poll<SessionError> {
-        let mut reads = 0;
+        let (mut reads, mut writes) = (0, 0);
         loop {
-            if socket.poll_write(self, cx).is_err() {
-                return Poll::Ready(SessionError::Closed);
+            let Ok(more) = socket.poll_write(self, cx) else { return Poll::Ready(SessionError::Closed) };
+            if more && socket.switch.is_due() {
+                continue;
             }
             if socket.switch.is_due() {
                 if let Err(error) = ready!(socket.poll_switch(self, cx)) {
@@ -196,7 +197,7 @@ impl Session {
                 }
                 continue;
             }
-            if reads == READS_A_TURN {
+            if reads == READS_A_TURN || writes == WRITES_A_TURN {
                 give_way(cx);
                 return Poll::Pending;
             }
@@ -206,6 +207,7 @@ impl Session {
                     let _ = socket.poll_write(self, cx);
                     return Poll::Ready(error);
                 }
+                Poll::Pending if more => writes += 1,
                 Poll::Pending => {
                     let mut machine = self.machine.lock();
                     if !machine.outbox().is_empty() && !socket.blocked() {
@@ -288,20 +290,26 @@ impl<T: Io> Socket<T> {
         Poll::Ready(Ok(()))
     }
 
-    fn poll_write(&mut self, session: &Session, cx: &mut Context<'_>) -> Result<(), ()> {
-        loop {
+    /// Writes what there is, or its share of it: true when more could be written at once.
+    fn poll_write(&mut self, session: &Session, cx: &mut Context<'_>) -> Result<bool, ()> {
+        let mut written = 0;
+        while written < WRITE_CHUNK {
             if !self.blocked() {
                 session.machine.lock().outbox_mut().hand_out(&mut self.staged);
             }
             if !self.blocked() {
-                return self.poll_flush(cx);
+                return self.poll_flush(cx).map(|()| false);
             }
             match poll_write(&mut self.io, cx, &mut self.staged) {
-                Poll::Ready(Ok(1..)) => self.unflushed = true,
+                Poll::Ready(Ok(count @ 1..)) => {
+                    written += count;
+                    self.unflushed = true;
+                }
                 Poll::Ready(_) => return Err(()),
-                Poll::Pending => return Ok(()),
+                Poll::Pending => return Ok(false),
             }
         }
+        Ok(true)
     }
 
     fn poll_flush(&mut self, cx: &mut Context<'_>) -> Result<(), ()> {

@@ -2,7 +2,7 @@
 
 use super::params::ServerParams;
 use super::stream::{Change, Stream, Switch, Upgrade};
-use super::{Clock, READ_CHUNK, READS_A_TURN, give_way};
+use super::{Clock, READ_CHUNK, READS_A_TURN, WRITE_CHUNK, WRITES_A_TURN, give_way};
 use crate::drain::Drain;
 use crate::events::Events;
 use crate::io::{Io, ReadBuffer, poll_write};
@@ -197,6 +197,8 @@ pub(super) struct Socket<T, S> {
     away_until: Option<Instant>,
     /// The caller was asked for no more calls.
     draining: bool,
+    /// Until when it is waited for the caller's word that it has heard.
+    hears_until: Option<Instant>,
     /// When something last came in or went out.
     last_active: Instant,
     /// Since when a frame is there of which the rest is missing.
@@ -229,6 +231,7 @@ impl<T: Io, S: Serve> Socket<T, S> {
             max_in_flight: params.session.max_in_flight,
             away_until: None,
             draining: false,
+            hears_until: None,
             ended: false,
             ended_at: Instant::now(),
             blocked_since: None,
@@ -243,22 +246,20 @@ impl<T: Io, S: Serve> Socket<T, S> {
         if !self.read.bytes().is_empty() && !self.switch.is_due() && self.handle_frames(session).is_err() {
             return self.last_words(session, cx);
         }
-        let mut reads = 0;
+        let (mut reads, mut writes) = (0, 0);
         loop {
-            if self.poll_write(session, cx).is_err() {
-                return Poll::Ready(());
-            }
-            if self.switch.is_due() {
+            let Ok(more) = self.poll_write(session, cx) else { return Poll::Ready(()) };
+            if self.switch.is_due() && !more {
                 if ready!(self.poll_switch(session, cx)).is_err() {
                     return Poll::Ready(());
                 }
                 continue;
             }
-            if reads == READS_A_TURN {
+            if reads == READS_A_TURN || writes == WRITES_A_TURN {
                 give_way(cx);
                 return Poll::Pending;
             }
-            if !self.ended {
+            if !self.ended && !self.switch.is_due() {
                 let missing = frame::needed(self.read.bytes());
                 match self.read.poll_fill(&mut self.io, cx, missing) {
                     Poll::Ready(Ok(0)) => {
@@ -278,6 +279,10 @@ impl<T: Io, S: Serve> Socket<T, S> {
                     Poll::Ready(Err(_)) => return Poll::Ready(()),
                     Poll::Pending => {}
                 }
+            }
+            if more {
+                writes += 1;
+                continue;
             }
             return self.rest(session);
         }
@@ -341,26 +346,30 @@ impl<T: Io, S: Serve> Socket<T, S> {
         Poll::Ready(())
     }
 
-    fn poll_write(&mut self, session: &Arc<Session>, cx: &mut Context<'_>) -> Result<(), ()> {
-        loop {
+    /// Writes what there is, or its share of it: true when more could be written at once.
+    fn poll_write(&mut self, session: &Arc<Session>, cx: &mut Context<'_>) -> Result<bool, ()> {
+        let mut written = 0;
+        while written < WRITE_CHUNK {
             if !self.staged.has_remaining() {
                 session.machine.lock().outbox_mut().hand_out(&mut self.staged);
             }
             if !self.staged.has_remaining() {
-                return self.poll_flush(cx);
+                return self.poll_flush(cx).map(|()| false);
             }
             match poll_write(&mut self.io, cx, &mut self.staged) {
-                Poll::Ready(Ok(1..)) => {
+                Poll::Ready(Ok(count @ 1..)) => {
+                    written += count;
                     self.unflushed = true;
                     self.blocked_since = None;
                 }
                 Poll::Ready(_) => return Err(()),
                 Poll::Pending => {
                     self.blocked_since.get_or_insert_with(Instant::now);
-                    return Ok(());
+                    return Ok(false);
                 }
             }
         }
+        Ok(true)
     }
 
     /// Sees to it that nothing of what was written stays in a stream that buffers.
@@ -486,6 +495,9 @@ impl<T: Io, S: Serve> Socket<T, S> {
         if self.away_until.take().is_none() && !self.draining {
             machine.lease(0, session.clock.now());
         }
+        if !self.draining {
+            self.hears_until = Some(Instant::now() + self.stall);
+        }
         self.draining = true;
         machine.drain();
     }
@@ -518,7 +530,7 @@ impl<T: Io, S: Serve> Socket<T, S> {
             self.blocked_since.into_iter().chain(self.partial_since).min().map(|since| since + self.stall);
         let tick = machine.next_tick().map(|at| session.clock.at(at));
         let probe = self.ended.then(|| self.last_active + PROBE_EVERY);
-        [idle, stall, tick, probe, self.away_until].into_iter().flatten().min()
+        [idle, stall, tick, probe, self.away_until, self.hears_until].into_iter().flatten().min()
     }
 
     /// Something is due; false ends the connection.
@@ -549,6 +561,13 @@ impl<T: Io, S: Serve> Socket<T, S> {
         let mut machine = session.machine.lock();
         if self.away_until.is_some_and(|until| until <= now) {
             self.may_come_back(session, &mut machine, now);
+        }
+        if self.hears_until.is_some_and(|until| until <= now) {
+            self.hears_until = None;
+            // Some callers never say so; they get nacks from now on, and the connection ends with its last call.
+            if machine.stop_waiting() {
+                self.events.limited("unheard_drain");
+            }
         }
         if let Err(error) = machine.tick(session.clock.now()) {
             self.events.limited(bound(&error).unwrap_or("slow_handshake"));

@@ -27,7 +27,7 @@ use crate::io::{Io, ReadBuffer};
 use crate::{Peer, Request, Rules, Serve};
 use asked::{Envelope, Reader, Reply, Settled};
 use bytes::Bytes;
-use cutter::Cutter;
+use cutter::{Cutter, Lost};
 use line::Line;
 use muxgate_wire::mux::limits::Limits;
 use muxgate_wire::thrift::MAX_DEPTH;
@@ -248,17 +248,22 @@ impl<T: Io, S: Serve> Session<'_, T, S> {
             Ok(None) if self.ended => Some(None),
             Ok(None) => None,
             Err(lost) => {
-                match lost.is_limit {
-                    true => self.events.limited(lost.cause),
-                    false => self.events.decode_error(lost.cause),
-                }
-                self.lost = true;
-                if let Some(body) = lost.last_words {
-                    let _ = self.write(Reply::plain(body)).await;
+                if let Some(reply) = self.lose(lost) {
+                    let _ = self.write(reply).await;
                 }
                 Some(None)
             }
         }
+    }
+
+    /// Notes that nothing more can be read, and gives what is still to be said.
+    fn lose(&mut self, lost: Lost) -> Option<Reply> {
+        match lost.is_limit {
+            true => self.events.limited(lost.cause),
+            false => self.events.decode_error(lost.cause),
+        }
+        self.lost = true;
+        lost.last_words.map(Reply::plain)
     }
 
     async fn rest_of_message(&mut self) -> Option<Bytes> {

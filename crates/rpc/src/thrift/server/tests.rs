@@ -88,6 +88,7 @@ struct House {
     io: DuplexStream,
     service: Arc<Service>,
     counts: Arc<Counts>,
+    drain: Drain,
     served: JoinHandle<()>,
 }
 
@@ -98,15 +99,16 @@ fn params() -> ServerParams {
 fn house(framing: Framing, params: ServerParams) -> House {
     let (io, theirs) = duplex(1 << 20);
     let (service, counts) = (Arc::new(Service::default()), Arc::new(Counts::default()));
+    let drain = Drain::default();
     let served = tokio::spawn({
-        let (service, counts) = (Arc::clone(&service), Arc::clone(&counts));
+        let (service, counts, drain) = (Arc::clone(&service), Arc::clone(&counts), drain.clone());
         async move {
             let read = ReadBuffer::new(4 << 10);
             let caller = Caller { io: theirs, read, framing, peer: Peer::default() };
-            serve(caller, &service, &params, &Drain::default(), &*counts).await;
+            serve(caller, &service, &params, &drain, &*counts).await;
         }
     });
-    House { io, service, counts, served }
+    House { io, service, counts, drain, served }
 }
 
 /// A message whose arguments are one string as field 1.

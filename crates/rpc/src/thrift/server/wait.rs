@@ -110,10 +110,8 @@ impl<T: Io, S: Serve> Session<'_, T, S> {
                 Ok(Some(message)) => message,
                 Ok(None) => return,
                 Err(lost) => {
-                    self.events.decode_error(lost.cause);
-                    self.lost = true;
-                    if let Some(body) = lost.last_words {
-                        self.line.get_or_insert_default().put(Reply::plain(body));
+                    if let Some(reply) = self.lose(lost) {
+                        self.line.get_or_insert_default().put(reply);
                     }
                     return;
                 }

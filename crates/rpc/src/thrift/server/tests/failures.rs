@@ -98,7 +98,7 @@ async fn garbage_after_a_call_costs_the_connection_but_not_the_call() {
         (Framing::Framed, framed(b""), "thrift"),
         (Framing::Framed, Bytes::from_static(b"\xff\xff\xff\xff"), "negative_length"),
         (Framing::Framed, Bytes::from_static(b"\x7f\xff\xff\xff"), "frame_too_long"),
-        (Framing::Framed, framed(b"\x80\x01\0\x01\0\0\x04\x01name"), "thrift"),
+        (Framing::Framed, framed(b"\x80\x01\0\x01\0\0\x04\x01name"), "method_name"),
         (Framing::Framed, framed(b"\x80\x01\0\x01\xff\xff\xff\xff"), "thrift"),
         (Framing::Framed, framed(b"\x82\x21\xff\xff\xff\xff\xff\xff\x01\x01x\0"), "thrift"),
         (Framing::Buffered, Bytes::from_static(b"garbage"), "thrift"),
@@ -130,7 +130,7 @@ const BROKEN: [(Form, &[u8], &str); 10] = [
 #[tokio::test(start_paused = true)]
 async fn without_frames_broken_arguments_are_answered_and_end_the_connection() {
     let deep = [&b"\x0c\0\x01"[..]; 70].concat();
-    let cases = BROKEN.into_iter().chain([(Form::Strict, &deep[..], "thrift")]);
+    let cases = BROKEN.into_iter().chain([(Form::Strict, &deep[..], "nesting")]);
     for (form, arguments, cause) in cases {
         let mut broken = BytesMut::new();
         write_head(form, Kind::Call, b"x", 5, &mut broken);

@@ -114,3 +114,16 @@ async fn what_was_asked_before_the_end_is_answered() {
     }
     assert_eq!(rest, want);
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_drain_waits_for_all_calls_of_a_connection() {
+    let mut house = house(Framing::Framed, params());
+    house.send(&all(&["sleep", "sleepy", "fast"])).await;
+    sleep(SECOND / 2).await;
+    house.drain.begin();
+    for (seqid, name) in ["sleep", "sleepy", "fast"].into_iter().enumerate() {
+        assert_eq!(read(&house.frame().await), replied(name, seqid as i32));
+    }
+    assert_eq!(house.io.read(&mut [0]).await.expect("an end"), 0);
+    assert!(house.ends().await.is_empty());
+}
