@@ -1,7 +1,7 @@
 //! A TCP connection, encrypted or not: one type for sessions that may be either, or become the other one in between.
 
 use crate::events::Events;
-use crate::io::{Io, Prefixed, keep_short};
+use crate::io::{Io, Prefixed};
 use crate::tls::{ClientTls, Identity, ServerTls, TlsError, TlsStream};
 use crate::{Failure, Why};
 use std::fmt;
@@ -46,6 +46,14 @@ impl<T: Io> Link<T> {
         Ok(Self::Tls(Box::new(Secured(TlsStream::Client(stream)))))
     }
 
+    /// The socket below.
+    pub fn socket(&self) -> &T {
+        match self {
+            Self::Tcp(io) => io,
+            Self::Tls(secured) => secured.0.get_ref().0.get_ref(),
+        }
+    }
+
     /// Whether it is encrypted.
     pub fn is_tls(&self) -> bool {
         matches!(self, Self::Tls(_))
@@ -67,7 +75,6 @@ impl Link {
         let opening = async {
             let io = TcpStream::connect(address).await.map_err(|error| connect_failure(&error))?;
             io.set_nodelay(true).map_err(|error| connect_failure(&error))?;
-            keep_short(&io);
             let Some(tls) = tls else { return Ok(Self::Tcp(io)) };
             connected = true;
             // Boxed, so that plain connections do not carry the room for this.

@@ -3,6 +3,7 @@
 use super::dispatching::{Session, judge};
 use super::stream::Upgrade;
 use crate::events::Events;
+use crate::io::keep_short;
 use crate::life::jittered;
 use crate::tls::ClientTls;
 use crate::{Failure, Flags, Link, Request, Response, Serve, Status, Why};
@@ -73,6 +74,7 @@ impl Client {
         }
         let ClientParams { address, connect, tls, .. } = &self.params;
         let io = Link::open(*address, tls.as_ref(), *connect, &*self.events).await?;
+        keep_short(io.socket());
         let session = Session::start(io, &self.params, Arc::clone(&self.events));
         self.session.store(Some(Arc::clone(&session)));
         self.retire_when_old(&session);
