@@ -1,5 +1,7 @@
 //! A session for a caller: the socket on one side, tasks that answer calls on the other.
 
+mod leases;
+
 use super::causes::{bound, refusal};
 use super::params::ServerParams;
 use super::stream::{Change, Stream, Switch, Upgrade};
@@ -7,7 +9,7 @@ use super::{Clock, READ_CHUNK, READS_A_TURN, WRITE_CHUNK, WRITES_A_TURN, give_wa
 use crate::drain::Drain;
 use crate::events::Events;
 use crate::io::{Io, ReadBuffer, poll_write};
-use crate::pressure::{HOLD, Pressure, is_calm};
+use crate::pressure::Pressure;
 use crate::request::Discarded;
 use crate::tls::{Identity, tls_error};
 use crate::{Failure, Peer, Request, Response, Rules, Serve, Why, bridge};
@@ -486,39 +488,6 @@ impl<T: Io, S: Serve> Socket<T, S> {
             in_progress.session.reply(call, result);
         }));
         machine.accept(call, Running { task: task.abort_handle(), discarded });
-    }
-
-    /// Asks the caller for no more calls, now by a lease and then for good.
-    fn drain(&mut self, session: &Session) {
-        let mut machine = session.machine.lock();
-        if self.away_until.take().is_none() && !self.draining {
-            machine.lease(0, session.clock.now());
-        }
-        if !self.draining {
-            self.hears_until = Some(Instant::now() + self.stall);
-        }
-        self.draining = true;
-        machine.drain();
-    }
-
-    /// Tells the caller to stay away for a while, if it does not know yet.
-    fn stay_away(&mut self, machine: &mut ServerSession<Running>, now: Duration) {
-        if self.away_until.is_none() && !self.draining {
-            machine.lease(0, now);
-            self.away_until = Some(Instant::now() + HOLD);
-        }
-    }
-
-    /// Tells the caller that it is welcome again, if it is.
-    fn may_come_back(&mut self, session: &Session, machine: &mut ServerSession<Running>, now: Instant) {
-        let bytes = session.in_progress.load(Ordering::Relaxed) + machine.outbox().queued_bytes();
-        let calm = self.pressure.is_calm()
-            && is_calm(machine.in_flight(), self.max_in_flight)
-            && is_calm(bytes, session.max_in_progress);
-        self.away_until = (!calm).then(|| now + HOLD);
-        if calm {
-            machine.lease(u32::MAX, session.clock.now());
-        }
     }
 
     /// The next moment at which something is due.
