@@ -111,6 +111,11 @@ impl<T: Io> Prefixed<T> {
     pub fn new(first: Bytes, io: T) -> Self {
         Self { first, io }
     }
+
+    /// What brings the rest.
+    pub fn get_ref(&self) -> &T {
+        &self.io
+    }
 }
 
 impl<T: Io> AsyncRead for Prefixed<T> {

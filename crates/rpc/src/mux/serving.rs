@@ -9,9 +9,8 @@ use crate::events::Events;
 use crate::io::{Io, ReadBuffer, poll_write};
 use crate::pressure::{HOLD, Pressure, is_calm};
 use crate::request::Discarded;
-use crate::rules::WrongProtocol;
-use crate::tls::Identity;
-use crate::{Failure, Request, Response, Rules, Serve, Why, bridge};
+use crate::tls::{Identity, tls_error};
+use crate::{Failure, Peer, Request, Response, Rules, Serve, Why, bridge};
 use bytes::{Buf, Bytes};
 use futures_util::task::AtomicWaker;
 use muxgate_wire::mux::frame::{self, FrameError};
@@ -55,13 +54,13 @@ pub(super) struct Session {
 }
 
 impl Session {
-    pub(super) fn new(params: &ServerParams, peer: Option<SocketAddr>) -> Self {
+    pub(super) fn new(params: &ServerParams, peer: Peer) -> Self {
         Self {
             machine: Mutex::new(ServerSession::new(params.session.clone())),
             wake: AtomicWaker::new(),
             clock: Clock::start(),
-            peer,
-            identity: OnceLock::new(),
+            peer: peer.address,
+            identity: peer.identity.map_or_else(OnceLock::new, OnceLock::from),
             in_progress: AtomicUsize::new(0),
             max_in_progress: params.max_queued,
         }
@@ -314,7 +313,10 @@ impl<T: Io, S: Serve> Socket<T, S> {
             Ok(None) => {}
             Err(error) => {
                 tracing::debug!(peer = ?session.peer, %error, "TLS did not begin");
-                self.events.decode_error("tls");
+                match tls_error(&error) {
+                    Some(error) => self.events.tls_failed(session.peer, error),
+                    None => self.events.decode_error("tls"),
+                }
                 return Poll::Ready(Err(()));
             }
         }
@@ -452,8 +454,7 @@ impl<T: Io, S: Serve> Socket<T, S> {
         now: Instant,
     ) {
         let built = build(request, session.peer, now).and_then(|mut request| {
-            let wrong = |wrong: WrongProtocol| Failure::new(Why::BadRequest, wrong.to_string());
-            self.rules.apply(&mut request.body).map_err(wrong)?;
+            self.rules.apply(&mut request.body)?;
             Ok(request)
         });
         let mut request = match built {
