@@ -33,7 +33,7 @@ impl World {
     fn listener(&self, more: &str) -> String {
         let (cert, key) = (self.gate.certificate.display(), self.gate.key.display());
         format!(
-            "listeners: [{{name: in, port: 0, dst: /s/probe, stallTimeoutMs: 300, \
+            "listeners: [{{name: in, port: 0, dst: /s/probe, \
              tls: {{certPath: {cert}, keyPath: {key}{more}}}}}]\n"
         )
     }
@@ -218,7 +218,8 @@ async fn services_that_cannot_be_believed_are_not_called() {
 async fn what_is_not_tls_is_turned_away_from_a_port_with_tls() {
     let world = World::new();
     let backend = Backend::start().await;
-    let house = before(&backend, &world.listener("")).await;
+    let listener = world.listener("").replace("port: 0,", "port: 0, stallTimeoutMs: 300,");
+    let house = before(&backend, &listener).await;
     let plain = [
         "0000001e800100010000000361646400000008080001000000010800020000000200",
         "0000000f7f00000174696e697420636865636b",

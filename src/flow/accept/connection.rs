@@ -3,6 +3,7 @@
 use super::Params;
 use super::secure;
 use super::spoken::{How, Verdict, judge};
+use futures_util::future::Either;
 use muxgate_rpc::events::Events;
 use muxgate_rpc::io::{Io, ReadBuffer};
 use muxgate_rpc::life::jittered;
@@ -11,8 +12,9 @@ use muxgate_rpc::{mux, thrift};
 use muxgate_wire::mux::handshake::{Compression, Offer};
 use muxgate_wire::mux::limits::Limits;
 use muxgate_wire::mux::server::ServerConfig;
-use std::future::{pending, poll_fn};
+use std::future::{pending, poll_fn, ready};
 use std::net::SocketAddr;
+use std::pin::Pin;
 use std::sync::Arc;
 use std::task::Poll;
 use std::time::Duration;
@@ -109,34 +111,42 @@ impl<S: Serve> Shared<S> {
         }
     }
 
-    /// Serves a connection that speaks this.
-    pub(super) async fn speak<T: Io>(
-        &self,
+    /// Serves a connection that speaks this. What it is given goes straight to where it stays: an idle connection keeps
+    /// nothing twice.
+    pub(super) fn speak<'a, T: Io>(
+        &'a self,
         verdict: Verdict,
         io: T,
         read: ReadBuffer,
         peer: Peer,
-        mux: &mux::ServerParams,
-        drain: &Drain,
-    ) {
-        match verdict {
-            Verdict::Serve(How::Mux) => {
-                // Boxed, so that an idle plain connection does not carry the room for this.
-                let service = Arc::clone(&self.service);
-                let events = Arc::clone(&self.events);
-                Box::pin(mux::serve(io, read, peer, service, mux, drain, events)).await;
-            }
+        mux: &'a mux::ServerParams,
+        drain: &'a Drain,
+    ) -> impl Future<Output = ()> + Send + 'a {
+        // Boxed, so that an idle plain connection does not carry the room for this.
+        let other: Pin<Box<dyn Future<Output = ()> + Send + 'a>> = match verdict {
             Verdict::Serve(How::Thrift(framing)) => {
                 let caller = thrift::Caller { io, read, framing, peer };
-                thrift::serve(caller, &self.service, &self.thrift, drain, &*self.events).await;
+                let events = &*self.events;
+                return Either::Left(thrift::serve(caller, &self.service, &self.thrift, drain, events));
             }
-            Verdict::Refuse(cause) => self.refuse(peer, cause),
-            Verdict::Tls => self.refuse(peer, "tls"),
-            Verdict::More => {}
-        }
+            Verdict::Serve(How::Mux) => {
+                let (service, events) = (Arc::clone(&self.service), Arc::clone(&self.events));
+                Box::pin(mux::serve(io, read, peer, service, mux, drain, events))
+            }
+            Verdict::Refuse(cause) => {
+                self.refuse(&peer, cause);
+                Box::pin(ready(()))
+            }
+            Verdict::Tls => {
+                self.refuse(&peer, "tls");
+                Box::pin(ready(()))
+            }
+            Verdict::More => Box::pin(ready(())),
+        };
+        Either::Right(other)
     }
 
-    fn refuse(&self, peer: Peer, cause: &'static str) {
+    fn refuse(&self, peer: &Peer, cause: &'static str) {
         tracing::debug!(peer = ?peer.address, cause, "connection refused");
         self.events.decode_error(cause);
     }
