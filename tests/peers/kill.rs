@@ -83,11 +83,6 @@ fn a_killed_thrift_server_costs_only_its_calls_in_flight() {
     }
 }
 
-/// A server that logs its calls.
-fn go(args: &[&str]) -> Server {
-    GO.server(FRAMED, &[&["--log"], args].concat())
-}
-
 #[test]
 fn a_killed_thriftmux_server_costs_only_its_calls_in_flight() {
     let victim = FINAGLE.server("victim", &[]);
