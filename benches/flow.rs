@@ -5,15 +5,18 @@
 
 #[path = "peers/allocations.rs"]
 mod allocations;
+#[path = "peers/compact.rs"]
+mod compact;
 #[path = "peers/inside.rs"]
 mod inside;
 mod peers;
 
+use allocations::PerCall;
 use criterion::{Criterion, Throughput};
 use inside::{listen, naming};
 use muxgate::flow::accept::Edge;
 use muxgate::flow::address::Address;
-use muxgate::flow::admit::{self, Admit};
+use muxgate::flow::admit::Admit;
 use muxgate::flow::bind::{self, Bind, Bounds, Clusters};
 use muxgate::flow::choose::{Build, Cluster, Parts};
 use muxgate::flow::dispatch::Upstream;
@@ -26,9 +29,10 @@ use muxgate::observe::{Registry, Tracer};
 use muxgate_rpc::Drain;
 use muxgate_rpc::events::Uncounted;
 use muxgate_rpc::io::ReadBuffer;
-use muxgate_rpc::{Failure, Request, Response, Rules, Serve, Svc, mux, thrift};
+use muxgate_rpc::{Failure, Pressure, Request, Response, Rules, Serve, Svc, mux, thrift};
 use muxgate_wire::mux::server::ServerConfig;
 use muxgate_wire::name::{Dtab, Path};
+use muxgate_wire::thrift::Protocol;
 use peers::load::Caller;
 use peers::{Proto, backend};
 use std::io;
@@ -65,17 +69,20 @@ fn allocated() -> io::Result<()> {
         "{:<20}{:>12}{:>12}{:>12}{:>12}{:>22}",
         "", "64 B", "bytes", "16 KiB", "bytes", "bytes per body byte"
     );
+    let row = |name: String, few: PerCall, many: PerCall| {
+        let grows = (many.bytes - few.bytes) / (large - small) as f64;
+        println!(
+            "{name:<20}{:>12.2}{:>12.0}{:>12.2}{:>12.0}{grows:>22.2}",
+            few.count, few.bytes, many.count, many.bytes
+        );
+    };
     for callers in [Proto::Framed, Proto::Mux] {
         for services in [Proto::Framed, Proto::Mux] {
-            let few = allocations::per_call(callers, services, small)?;
-            let many = allocations::per_call(callers, services, large)?;
-            let grows = (many.bytes - few.bytes) / (large - small) as f64;
-            let name = format!("{callers} -> {services}");
-            println!(
-                "{name:<20}{:>12.2}{:>12.0}{:>12.2}{:>12.0}{grows:>22.2}",
-                few.count, few.bytes, many.count, many.bytes
-            );
+            let per_call = |size| allocations::per_call(callers, services, size);
+            row(format!("{callers} -> {services}"), per_call(small)?, per_call(large)?);
         }
+        let per_call = |size| allocations::per_translated_call(callers, size);
+        row(format!("{callers} -> compact"), per_call(small)?, per_call(large)?);
     }
     Ok(())
 }
@@ -122,13 +129,22 @@ fn in_memory(criterion: &mut Criterion) -> io::Result<()> {
 
 fn over_loopback(criterion: &mut Criterion) -> io::Result<()> {
     let runtime = Builder::new_current_thread().enable_all().build()?;
-    for (services, upstream) in [(Proto::Framed, Upstream::Framed), (Proto::Mux, Upstream::ThriftMux)] {
+    // Calls of binary callers pass to the first two services as they come, and are translated for the third.
+    for (services, upstream, protocol) in [
+        ("framed", Upstream::Framed, None),
+        ("mux", Upstream::ThriftMux, None),
+        ("compact", Upstream::Framed, Some(Protocol::Compact)),
+    ] {
         for callers in [Proto::Framed, Proto::Mux] {
             for size in SIZES {
                 let caller = runtime.block_on(async {
                     let service = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await?;
-                    let gateway = listen(service.local_addr()?, upstream)?;
-                    tokio::spawn(backend::serve(service, services));
+                    let gateway = listen(service.local_addr()?, upstream, protocol)?;
+                    match services {
+                        "framed" => tokio::spawn(backend::serve(service, Proto::Framed)),
+                        "mux" => tokio::spawn(backend::serve(service, Proto::Mux)),
+                        _ => tokio::spawn(compact::serve(service)),
+                    };
                     let io = TcpStream::connect(gateway.address()).await?;
                     io.set_nodelay(true)?;
                     Caller::start(io, callers, size, 1).await
@@ -179,7 +195,7 @@ fn rooms() -> impl Serve {
     let binder = Arc::new(Binder::new(namers, watch::channel(dtab).1));
     let params: bind::ParamsOf = Arc::new(|_: &Path| bind::Params::default());
     let bind = Bind::new(binder, Arc::new(OneCluster), params, Arc::clone(&registry), &Bounds::default());
-    let named = Address::new(&naming(), Admit::new(&admit::Params::default(), bind));
+    let named = Address::new(&naming(), Admit::new(Pressure::default(), bind));
     Edge::new(Tracer::off(), registry.listener("bench"), named)
 }
 
@@ -189,7 +205,7 @@ async fn serve(io: DuplexStream, callers: Proto, service: impl Serve) {
     match callers {
         Proto::Framed => {
             let params = thrift::ServerParams::new(limits.max_frame, limits.stall, limits.idle);
-            let caller = thrift::Caller { io, read, framing: thrift::Framing::Framed, peer: None };
+            let caller = thrift::Caller { io, read, framing: thrift::Framing::Framed, peer: None.into() };
             thrift::serve(caller, &Arc::new(service), &params, &drain, &Uncounted).await;
         }
         Proto::Mux => {
@@ -200,6 +216,8 @@ async fn serve(io: DuplexStream, callers: Proto, service: impl Serve) {
                 idle: limits.idle,
                 rules: Rules::default(),
                 session: ServerConfig::default(),
+                pressure: Pressure::default(),
+                upgrade: None,
             };
             mux::serve(io, read, None, Arc::new(service), &params, &drain, Arc::new(Uncounted)).await;
         }

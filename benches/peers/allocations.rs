@@ -3,15 +3,18 @@
 //! The gateway runs on the thread that counts, its caller and its service on another, so that only its own allocations
 //! are counted. A buffer that grows counts as a new one, of its new size.
 
+use super::compact;
 use super::inside::listen;
 use super::peers::{Proto, backend, load::Caller};
 use muxgate::flow::dispatch::Upstream;
+use muxgate_wire::thrift::Protocol;
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::atomic::{AtomicU64, Ordering};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::runtime::{Builder, Runtime};
 use tokio::sync::oneshot;
+use tokio::task::JoinHandle;
 
 /// Calls before the count begins: connections are made, names bound, buffers grown.
 const BEFORE: u64 = 200;
@@ -36,6 +39,25 @@ pub fn per_call(callers: Proto, services: Proto, size: usize) -> io::Result<PerC
         Proto::Framed => Upstream::Framed,
         Proto::Mux => Upstream::ThriftMux,
     };
+    count(callers, upstream, None, size, move |listener| tokio::spawn(backend::serve(listener, services)))
+}
+
+/// As [`per_call`], with framed services that speak compact: calls and replies are translated.
+///
+/// # Errors
+/// As [`per_call`].
+pub fn per_translated_call(callers: Proto, size: usize) -> io::Result<PerCall> {
+    let protocol = Some(Protocol::Compact);
+    count(callers, Upstream::Framed, protocol, size, |listener| tokio::spawn(compact::serve(listener)))
+}
+
+fn count(
+    callers: Proto,
+    upstream: Upstream,
+    protocol: Option<Protocol>,
+    size: usize,
+    serve: impl FnOnce(TcpListener) -> JoinHandle<io::Result<()>> + Send + 'static,
+) -> io::Result<PerCall> {
     let (service, service_at) = oneshot::channel();
     let (gateway, gateway_at) = oneshot::channel();
     let (ready, is_ready) = oneshot::channel();
@@ -45,7 +67,7 @@ pub fn per_call(callers: Proto, services: Proto, size: usize) -> io::Result<PerC
         runtime()?.block_on(async {
             let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await?;
             let _ = service.send(listener.local_addr()?);
-            let served = tokio::spawn(backend::serve(listener, services));
+            let served = serve(listener);
             let gateway: SocketAddr = gateway_at.await.map_err(io::Error::other)?;
             let io = TcpStream::connect(gateway).await?;
             io.set_nodelay(true)?;
@@ -61,7 +83,7 @@ pub fn per_call(callers: Proto, services: Proto, size: usize) -> io::Result<PerC
     });
     let runtime = runtime()?;
     let listening = runtime.block_on(async {
-        let listener = listen(service_at.await.map_err(io::Error::other)?, upstream)?;
+        let listener = listen(service_at.await.map_err(io::Error::other)?, upstream, protocol)?;
         let _ = gateway.send(listener.address());
         // An error here is told by the other thread's end.
         let _ = is_ready.await;

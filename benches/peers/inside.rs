@@ -8,6 +8,7 @@ use muxgate::names::namers::{dns, system};
 use muxgate::observe::stats::Limits;
 use muxgate::observe::{Registry, Tracer};
 use muxgate_wire::name::{Dtab, Path};
+use muxgate_wire::thrift::Protocol;
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
@@ -24,11 +25,12 @@ pub fn naming() -> address::Params {
     }
 }
 
-/// Opens a listener on a free port whose calls all go to `service`. Must be called on a runtime.
+/// Opens a listener on a free port whose calls all go to `service`, which speaks this protocol if there is one. Must be
+/// called on a runtime.
 ///
 /// # Errors
 /// When no port can be opened.
-pub fn listen(service: SocketAddr, upstream: Upstream) -> io::Result<Listener> {
+pub fn listen(service: SocketAddr, upstream: Upstream, protocol: Option<Protocol>) -> io::Result<Listener> {
     let dtab = format!("/svc => /$/inet/{}/{}", service.ip(), service.port());
     let dtab = Dtab::parse(dtab).map_err(io::Error::other)?;
     let namers = system(&dns::Hosts::new(dns::System::new())).into_iter().collect();
@@ -38,7 +40,7 @@ pub fn listen(service: SocketAddr, upstream: Upstream) -> io::Result<Listener> {
         tracer: Tracer::off(),
         service: Arc::new(|_: &Path| bind::Params::default()),
         cluster: Arc::new(|_: &Path| choose::Params::default()),
-        endpoint: Arc::new(move |_: &Path| dispatch::Params { upstream, ..dispatch::Params::default() }),
+        endpoint: Arc::new(move |_: &Path| dispatch::Params { upstream, protocol, ..Default::default() }),
         bounds: bind::Bounds::default(),
     });
     let port = accept::Params::new("bench", (Ipv4Addr::LOCALHOST, 0).into());

@@ -61,10 +61,13 @@ impl Multiplexed {
     pub fn new(address: SocketAddr) -> Self {
         let params = mux::ClientParams {
             address,
+            tls: None,
             connect: CONNECT,
             max_frame: MAX_FRAME,
             declared_fails: false,
+            life: None,
             session: ClientConfig::default(),
+            upgrade: None,
         };
         Self(mux::Client::new(params, Arc::new(Uncounted)))
     }

@@ -5,7 +5,7 @@ use super::calls::{Call, Outcome};
 use bytes::Bytes;
 use muxgate_rpc::events::Uncounted;
 use muxgate_rpc::io::ReadBuffer;
-use muxgate_rpc::{Drain, Failure, Request, Response, Rules, Serve, Why, mux, thrift};
+use muxgate_rpc::{Drain, Failure, Pressure, Request, Response, Rules, Serve, Why, mux, thrift};
 use muxgate_wire::mux::server::ServerConfig;
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -190,7 +190,8 @@ async fn connection(socket: TcpStream, peer: SocketAddr, endpoint: Arc<Endpoint>
     let read = ReadBuffer::new(MAX_FRAME);
     if endpoint.service.protocol() == "framed" {
         let params = thrift::ServerParams::new(MAX_FRAME, STALL, None);
-        let caller = thrift::Caller { io: socket, read, framing: thrift::Framing::Framed, peer: Some(peer) };
+        let caller =
+            thrift::Caller { io: socket, read, framing: thrift::Framing::Framed, peer: Some(peer).into() };
         return thrift::serve(caller, &endpoint, &params, &ended, &Uncounted).await;
     }
     let params = mux::ServerParams {
@@ -200,6 +201,8 @@ async fn connection(socket: TcpStream, peer: SocketAddr, endpoint: Arc<Endpoint>
         idle: None,
         rules: Rules::default(),
         session: ServerConfig::default(),
+        pressure: Pressure::default(),
+        upgrade: None,
     };
     mux::serve(socket, read, Some(peer), endpoint, &params, &ended, Arc::new(Uncounted)).await;
 }

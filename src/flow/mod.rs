@@ -4,12 +4,14 @@
 //! Each room receives the next one as a value, so only this file knows the order:
 //!
 //! ```text
-//! accept    connection → session → Edge (span, numbers, panic guard)        one per listener
+//! accept    connection → session → Screen (trust) → Edge (span, numbers,    one per listener
+//!           panic guard) → Bounded (what a call may bring)
 //! address   Address (the name that is meant)
 //! admit     Admit (expired, too many)
 //! bind      Bind (route: name + dtab → cluster; total deadline, purse)      one per gateway
 //! choose    Cluster (balance, requeue)                                      one per bound id
-//! dispatch  Observed (span, numbers) → Accrual → AttemptDeadline → Session  one per endpoint
+//! dispatch  Observed (span, numbers) → Accrual → AttemptDeadline
+//!           → Translated (only where a setting asks for it) → Session       one per endpoint
 //! ```
 
 pub mod accept;
@@ -24,11 +26,12 @@ pub use clusters::ClusterTable;
 
 use crate::names::Binder;
 use crate::observe::{Registry, Tracer};
-use accept::{Edge, Listener};
+use accept::{Bounded, Counted, Edge, Listener, Screen};
 use address::Address;
 use admit::Admit;
 use bind::{Bind, Bounds};
 use dispatch::Dispatch;
+use muxgate_rpc::Pressure;
 use std::sync::Arc;
 
 /// What the flow is made of.
@@ -78,9 +81,13 @@ impl Flow {
         admit: &admit::Params,
     ) -> std::io::Result<Listener> {
         let stats = self.registry.listener(&accept.name);
-        let named = Address::new(address, Admit::new(admit, Arc::clone(&self.bind)));
-        let edge = Edge::new(self.tracer.clone(), Arc::clone(&stats), named);
-        Listener::bind(accept, stats, edge)
+        let pressure = Pressure::new(admit.max_concurrent);
+        let named = Address::new(address, Admit::new(pressure.clone(), Arc::clone(&self.bind)));
+        let events = Arc::new(Counted(Arc::clone(&stats)));
+        let bounded = Bounded::new(accept.limits, events, named);
+        let edge = Edge::new(self.tracer.clone(), Arc::clone(&stats), bounded);
+        let screen = Screen::new(accept.trust, edge);
+        Listener::bind(accept, stats, screen, pressure)
     }
 
     /// The routes in use.

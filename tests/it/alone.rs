@@ -58,16 +58,19 @@ async fn a_body_that_is_not_thrift_fails_alone() {
     let name = Bytes::from(vec![b'm'; 70_000]);
     let long =
         Message { protocol: Protocol::Binary, kind: CALL, name, seqid: 1, body: Bytes::from_static(&[0]) };
-    for body in [long.to_bytes(), Bytes::from_static(b"no Thrift")] {
+    for (body, why) in [
+        (long.to_bytes(), "the method's name is longer than is accepted"),
+        (Bytes::from_static(b"no Thrift"), "not a Thrift message"),
+    ] {
         let call = Dispatch { body, ..echo("/s/probe", "") };
         let answer = caller.call(&call).await.expect("an answer");
         assert_eq!(answer.status, mux::ERROR, "{}", answer.text());
-        assert!(answer.text().contains("not a Thrift message"), "{}", answer.text());
+        assert!(answer.text().contains(why), "{}", answer.text());
         assert_eq!(caller.echo("/s/probe", "x").await.text(), "x");
     }
     assert_eq!(backend.calls().len(), 2);
     let metrics = house.pages.metrics().await;
-    assert_eq!(metrics.sum("muxgate_route_failures_total", &[("cause", "bad_request")]), 2.0);
+    assert_eq!(metrics.sum("muxgate_listener_failures_total", &[("cause", "bad_request")]), 2.0);
     assert_eq!(metrics.sum("muxgate_endpoint_removals_total", &[]), 0.0);
 }
 

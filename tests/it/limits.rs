@@ -1,16 +1,26 @@
 //! What is too much is refused at once, told as such, and leaves everything else alone.
 
+mod calls;
+mod connections;
+mod messages;
+
 use crate::support::{ADD, ADD_REPLY, House, echo, to, yaml};
 use muxgate_testkit::backend::{Event, Plan, Reply};
 use muxgate_testkit::mux::Dispatch;
 use muxgate_testkit::raw::Raw;
 use muxgate_testkit::thrift::{Message, Protocol};
 use muxgate_testkit::{Backend, hex, mux};
+use std::collections::HashMap;
 use std::time::Duration;
 
 async fn house(backend: &Backend, listener: &str) -> House {
     let text = yaml(&to(backend.addr()), "thriftmux", "");
     House::start(&text.replace("dst: /s/probe}", &format!("dst: /s/probe, {listener}}}"))).await
+}
+
+/// Waits until so many were refused or cut off for this cause.
+async fn limited(house: &House, cause: &str, count: f64) {
+    house.pages.until("muxgate_listener_limited_total", &[("cause", cause)], count).await;
 }
 
 /// A nack that says: retryable, rejected.
@@ -35,7 +45,8 @@ async fn calls_beyond_a_limit_are_nacked() {
         }
         // Pings are answered all the while.
         client.raw.send_bytes(&mux::frame(mux::TPING, 9, b"")).await;
-        assert_eq!(client.message().await.map(|(kind, tag, _)| (kind, tag)), Some((mux::RPING, 9)));
+        let pong = client.message_but_lease().await.map(|(kind, tag, _)| (kind, tag));
+        assert_eq!(pong, Some((mux::RPING, 9)));
         backend.release();
         for _ in 2..5 {
             assert_eq!(client.answer().await.expect("an answer").1.text(), "in");
@@ -59,6 +70,7 @@ async fn connections_beyond_the_limit_are_closed_and_counted() {
     house.pages.until("muxgate_listener_open_connections", &[], 2.0).await;
     Raw::connect(house.addr).await.expect_close().await;
     house.pages.until("muxgate_listener_refused_connections_total", &[], 1.0).await;
+    limited(&house, "connections", 1.0).await;
     drop(two);
     house.pages.until("muxgate_listener_open_connections", &[], 1.0).await;
     let mut three = Raw::connect(house.addr).await;
@@ -82,7 +94,7 @@ async fn frames_beyond_the_limit_cost_the_connection_and_nothing_else() {
     plain.send("00010001").await;
     plain.expect_close().await;
     assert_eq!(bystander.echo("/s/probe", "well").await.text(), "well");
-    house.pages.until("muxgate_listener_decode_errors_total", &[], 2.0).await;
+    limited(&house, "frame_too_long", 2.0).await;
 }
 
 /// First bytes of protocols that are not spoken here.
@@ -139,26 +151,33 @@ async fn nothing_is_left_of_a_caller_that_goes() {
 }
 
 /// What a connection may have begun and never ends.
-const BEGUN: [(&str, &str); 6] = [
-    ("a length", "0000"),
-    ("a framed call", "0000001e 80010001 00000003"),
-    ("a framed call behind another", "0000000c822108036164641502150400 0000001e 8001"),
-    ("a Mux frame", "00000030 02000002 0000"),
-    (
-        "a Mux frame behind a handshake",
-        "0000000f7f00000174696e697420636865636b 00000006440000010001 00000030 02",
-    ),
-    ("a Mux frame behind a call", "00000009020000020000000000 00000030 02"),
+const BEGUN: [(&str, &str); 8] = [
+    // A length, and a piece of a call.
+    ("slow_first_bytes", "0000"),
+    ("slow_frame", "0000001e 80010001 00000003"),
+    // Behind another call.
+    ("slow_frame", "0000000c822108036164641502150400 0000001e 8001"),
+    ("slow_frame", "00000030 02000002 0000"),
+    // Behind a handshake, and behind a call.
+    ("slow_frame", "0000000f7f00000174696e697420636865636b 00000006440000010001 00000030 02"),
+    ("slow_frame", "00000009020000020000000000 00000030 02"),
+    // A handshake without its second half, and a message without its last piece.
+    ("slow_handshake", "0000000f7f00000174696e697420636865636b"),
+    ("slow_message", "00000009020000020000000000 00000006 02800003 0000"),
 ];
 
 #[tokio::test(flavor = "multi_thread")]
 async fn who_begins_and_does_not_end_is_cut_off() {
     let backend = Backend::start().await;
     let house = house(&backend, "stallTimeoutMs: 300").await;
-    for (_, bytes) in BEGUN {
+    let mut counts = HashMap::new();
+    for (cause, bytes) in BEGUN {
         let mut stranger = Raw::connect(house.addr).await;
         stranger.send(bytes).await;
         while stranger.frame().await.is_some() {}
+        let count = counts.entry(cause).or_insert(0.0);
+        *count += 1.0;
+        limited(&house, cause, *count).await;
     }
     // Who has begun nothing may be quiet for longer.
     let mut quiet = house.mux().await;
@@ -175,7 +194,32 @@ async fn a_plain_caller_that_does_not_read_is_cut_off() {
     let mut deaf = house.plain().await;
     let large = Message::call(Protocol::Binary, "echo", 7, &"x".repeat(12 << 20)).to_bytes();
     deaf.tell(&Dispatch { body: large, ..Dispatch::default() }).await;
-    house.pages.until("muxgate_listener_limited_total", &[("cause", "slow_reader")], 1.0).await;
+    limited(&house, "slow_reader", 1.0).await;
     house.pages.until("muxgate_listener_open_connections", &[], 0.0).await;
     house.pages.until_idle().await;
+}
+
+/// Every cause that the README names is shown by a test here.
+#[test]
+fn no_limit_of_the_readme_is_without_a_test() {
+    let tests = [
+        include_str!("limits.rs"),
+        include_str!("limits/calls.rs"),
+        include_str!("limits/connections.rs"),
+        include_str!("limits/messages.rs"),
+    ];
+    let readme = include_str!("../../README.md");
+    let table =
+        readme.split("\n## Limits\n").nth(1).and_then(|rest| rest.split("What the gateway itself").next());
+    let rows: Vec<_> =
+        table.expect("the section").lines().filter(|line| line.starts_with("| ")).skip(1).collect();
+    let causes: Vec<_> = rows
+        .iter()
+        .filter_map(|row| row.rsplit("| ").next()?.trim_start().strip_prefix('`')?.split('`').next())
+        .collect();
+    assert!(causes.len() > 20, "{causes:?}");
+    for cause in causes {
+        let quoted = format!("\"{cause}\"");
+        assert!(tests.iter().any(|test| test.contains(&quoted)), "{cause}");
+    }
 }

@@ -5,14 +5,18 @@
 
 mod alone;
 mod answers;
+mod callers;
 mod cancel;
 mod cases;
 mod classes;
+mod compression;
 mod contexts;
 mod drain;
 mod forms;
 mod garbage;
 mod hostile;
+mod info;
+mod leases;
 mod limits;
 mod matching;
 mod multiplexed;
@@ -21,4 +25,5 @@ mod refusals;
 mod restart;
 mod slow;
 mod support;
+mod tls;
 mod upstreams;

@@ -84,8 +84,15 @@ pub struct House {
 
 impl House {
     pub async fn start(yaml: &str) -> Self {
+        Self::sampling(yaml, 1.0).await
+    }
+
+    /// The same; of the calls that nobody has decided about, only this share is traced.
+    pub async fn sampling(yaml: &str, rate: f64) -> Self {
         let collector = Collector::start().await;
-        let yaml = format!("{yaml}telemetry: [{{kind: io.l5d.zipkin, url: '{}'}}]\n", collector.url());
+        let url = collector.url();
+        let yaml =
+            format!("{yaml}telemetry: [{{kind: io.l5d.zipkin, url: '{url}', sampleRate: {rate:.1}}}]\n");
         let yaml = yaml.as_str();
         let plan = config::parse("test.yaml", yaml).unwrap_or_else(|report| panic!("{report}"));
         let gateway = app::Gateway::start(Arc::new(plan)).await.unwrap_or_else(|error| panic!("{error}"));

@@ -243,3 +243,18 @@ async fn what_is_not_thrift_is_not_translated() {
         }
     }
 }
+
+/// Headers longer than a frame's may be: the call fails, and its service's connection lives on.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_call_that_cannot_be_written_costs_no_connection() {
+    let mut scene = Scene::new(Form::ThriftMux, "header", "thriftProtocol: same").await;
+    let call = scene.message("x");
+    assert_eq!(Some(scene.call(&call).await), call.served());
+    let headers = Bytes::from([&b"\0\x01k\x9c\x40"[..], &[b'v'; 40_000]].concat());
+    let contexts = vec![("com.twitter.finagle.thrift.Request.headers".into(), headers)];
+    let dispatch = Dispatch { body: call.to_bytes(), contexts, ..echo("/s/probe", "") };
+    let answer = scene.caller.call(&dispatch).await.expect("an answer");
+    assert_eq!((answer.status, answer.flags()), (1, Some(4)), "{}", answer.text());
+    assert_eq!(Some(scene.call(&call).await), call.served());
+    assert_eq!((scene.connections(), scene.backend.calls().len()), (1, 2));
+}

@@ -4,6 +4,7 @@
 use crate::{Context, Deadline, Failure, Payload, Request, Why, headers};
 use bytes::{Buf, Bytes, BytesMut};
 use muxgate_wire::mux::context::{self, ContextWriter, Deadline as WireDeadline, MuxFailure, TraceContext};
+use muxgate_wire::mux::limits::Limits;
 use muxgate_wire::name::Path;
 use muxgate_wire::pairs::Pairs;
 use muxgate_wire::thrift::{
@@ -48,7 +49,8 @@ pub fn from_thrift(
     Ok(payload(message)?.map(|body| Request::new(body, Instant::now(), peer)))
 }
 
-/// Reads a TTwitter request: a header, then a message. A destination that is not a path fails the call alone.
+/// Reads a TTwitter request: a header, then a message. A destination that is not a path fails the call alone; what is beyond the
+/// limits is noted in `local.excess`.
 ///
 /// # Errors
 /// Outside: bytes that are not a header and a message, so that there is nobody to answer. Inside: a message that is no
@@ -56,9 +58,10 @@ pub fn from_thrift(
 pub fn from_ttwitter(
     mut frame: Bytes,
     protocol: Protocol,
+    limits: &Limits,
     peer: Option<SocketAddr>,
 ) -> Result<Result<Request, Refusal>, ThriftError> {
-    let (header, at) = ttwitter::RequestHeader::decode(protocol, &frame)?;
+    let (header, at, excess) = ttwitter::RequestHeader::decode_within(protocol, &frame, limits)?;
     frame.advance(at);
     let body = match payload(frame)? {
         Ok(body) => body,
@@ -73,19 +76,22 @@ pub fn from_ttwitter(
             request.dst = dst;
             request.dtab = header.delegations;
             request.ctx = read_contexts(&contexts, now);
+            request.local.excess = excess.map(|excess| excess.what);
             Ok(request)
         }
         Err(failure) => Err(Refusal::protocol_error(body, &failure)),
     })
 }
 
-/// Reads the message of a THeader frame, with what its info headers say.
+/// Reads the message of a THeader frame, with what its info headers say; of more of these than the limits allow nothing is read,
+/// which is noted in `local.excess`.
 ///
 /// # Errors
 /// As [`from_ttwitter`].
 pub fn from_theader(
     info: &headers::Info,
     message: Bytes,
+    limits: &Limits,
     peer: Option<SocketAddr>,
 ) -> Result<Result<Request, Refusal>, ThriftError> {
     let now = Instant::now();
@@ -93,6 +99,12 @@ pub fn from_theader(
         Ok(body) => body,
         Err(refusal) => return Ok(Err(refusal)),
     };
+    let bytes: usize = info.iter().map(|(key, value)| key.len() + value.len()).sum();
+    if info.len() > limits.contexts || bytes > limits.context_bytes {
+        let mut request = Request::new(body, now, peer);
+        request.local.excess = Some("contexts");
+        return Ok(Ok(request));
+    }
     Ok(match headers::from_info(info, now) {
         Ok((dst, dtab, ctx)) => {
             let mut request = Request::new(body, now, peer);

@@ -79,6 +79,15 @@ impl Purse {
         paid
     }
 
+    /// Whether one more attempt could be paid for now, for whoever pays only when it is made. A no is told as a refusal.
+    pub fn can_pay(&self) -> bool {
+        let can = self.balance() > 0;
+        if !can && let Some(ledger) = &self.ledger {
+            ledger.refused();
+        }
+        can
+    }
+
     fn take_one(&self) -> bool {
         let mut window = self.state.lock();
         let slot = self.turn(&mut window, Instant::now());

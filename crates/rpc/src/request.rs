@@ -1,5 +1,6 @@
 //! A call on its way in, whatever protocol it came by.
 
+use crate::tls::Identity;
 use crate::{Context, Payload, Purse};
 use bytes::Bytes;
 use muxgate_wire::name::Path;
@@ -24,6 +25,21 @@ pub struct Request {
     pub local: Local,
 }
 
+/// Who calls: what is known of the other end of a connection.
+#[derive(Clone, Debug, Default)]
+pub struct Peer {
+    /// Its address.
+    pub address: Option<SocketAddr>,
+    /// Who it is, by the certificate it showed.
+    pub identity: Option<Arc<Identity>>,
+}
+
+impl From<Option<SocketAddr>> for Peer {
+    fn from(address: Option<SocketAddr>) -> Self {
+        Self { address, identity: None }
+    }
+}
+
 /// Where a session leaves its caller's reason for a Tdiscarded before it drops the call.
 pub type Discarded = Arc<OnceLock<Bytes>>;
 
@@ -34,6 +50,8 @@ pub struct Local {
     pub arrived: Instant,
     /// The caller's address.
     pub peer: Option<SocketAddr>,
+    /// Who the caller is, by the certificate it showed.
+    pub identity: Option<Arc<Identity>>,
     /// Zero for the first attempt; counts every retry and requeue.
     pub attempt: u32,
     /// Pays for attempts beyond the first; set by the route.
@@ -46,6 +64,8 @@ pub struct Local {
     pub named: Option<Arc<OnceLock<Path>>>,
     /// Endpoints that failed this call already; a retry prefers others.
     pub tried: Vec<SocketAddr>,
+    /// What the call brought more of than is read (`contexts`, `dtab`, `destination`): it lacks that part, and must be refused.
+    pub excess: Option<&'static str>,
 }
 
 impl Request {
@@ -59,12 +79,14 @@ impl Request {
             local: Local {
                 arrived,
                 peer,
+                identity: None,
                 attempt: 0,
                 purse: None,
                 deadline_doubted: false,
                 discarded: None,
                 named: None,
                 tried: Vec::new(),
+                excess: None,
             },
         }
     }

@@ -156,12 +156,44 @@ impl Caller {
         self.raw.send_bytes(&mux::frame(mux::TDISCARDED, 0, &body)).await;
     }
 
-    /// The next Mux message: type, tag, body; `None` at the end.
+    /// The next Mux message, leases left out: type, tag, body; `None` at the end.
     ///
     /// # Panics
     /// If there is none in time.
     pub async fn message(&mut self) -> Option<(i8, u32, Bytes)> {
+        loop {
+            let message = self.any().await?;
+            if message.0 != mux::TLEASE {
+                return Some(message);
+            }
+        }
+    }
+
+    /// The next Mux message, which must be a lease, in milliseconds from now.
+    ///
+    /// # Panics
+    /// If there is none in time, or something else comes.
+    pub async fn lease(&mut self) -> u64 {
+        let (kind, tag, body) = self.any().await.expect("a lease");
+        assert_eq!((kind, tag, body.first()), (mux::TLEASE, 0, Some(&0)));
+        u64::from_be_bytes(body[1..].try_into().expect("a lease's amount"))
+    }
+
+    async fn any(&mut self) -> Option<(i8, u32, Bytes)> {
         Some(mux::split(&self.raw.frame().await?.into()).expect("a Mux message"))
+    }
+
+    /// The next message that is no Tlease: these may come at any time.
+    ///
+    /// # Panics
+    /// If there is none in time.
+    pub async fn message_but_lease(&mut self) -> Option<(i8, u32, Bytes)> {
+        loop {
+            let message = self.message().await?;
+            if message.0 != mux::TLEASE {
+                return Some(message);
+            }
+        }
     }
 
     /// The next Rdispatch, with its tag.
@@ -169,7 +201,7 @@ impl Caller {
     /// # Panics
     /// If something else comes.
     pub async fn answer(&mut self) -> Option<(u32, Answer)> {
-        let (kind, tag, body) = self.message().await?;
+        let (kind, tag, body) = self.message_but_lease().await?;
         assert_eq!(kind, mux::RDISPATCH, "tag {tag}: {}", String::from_utf8_lossy(&body));
         let (status, contexts, body) = mux::parse_rdispatch(&body).expect("an Rdispatch");
         Some((tag, Answer { status, contexts, body }))

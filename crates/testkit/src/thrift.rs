@@ -245,7 +245,7 @@ fn put_varint(out: &mut BytesMut, mut value: u32) {
     out.put_u8(value as u8);
 }
 
-fn unzigzag(value: u32) -> i32 {
+pub(crate) fn unzigzag(value: u32) -> i32 {
     (value >> 1) as i32 ^ -((value & 1) as i32)
 }
 

@@ -2,14 +2,11 @@
 
 use crate::mux::{Dispatch, Pairs};
 use crate::thrift::{CALL, Cursor, Message, Protocol};
-use crate::walk;
+use crate::walk::{self, Value};
 use bytes::{BufMut, Bytes, BytesMut};
-use std::collections::BTreeMap;
 
 /// The method that asks for the upgrade.
 pub const UPGRADE: &str = "__can__finagle__trace__v3__";
-/// Values nested deeper than this are none.
-const DEEPEST: usize = 16;
 
 /// The call that asks for the upgrade.
 pub fn upgrade() -> Message {
@@ -17,14 +14,10 @@ pub fn upgrade() -> Message {
     Message { protocol: Protocol::Binary, kind: CALL, name, seqid: 0, body: Bytes::from_static(&[0]) }
 }
 
-/// A request frame: header and message. Of a compact header nothing is read.
+/// A request frame: header and message.
 pub fn parse(protocol: Protocol, frame: &Bytes) -> Option<Dispatch> {
     let mut at = Cursor { bytes: frame, at: 0 };
-    if protocol == Protocol::Compact {
-        walk::compact(&mut at, walk::STRUCT, 0)?;
-        return Some(Dispatch { body: frame.slice(at.at..), ..Dispatch::default() });
-    }
-    let header = fields(&mut at, 0)?;
+    let header = walk::fields(protocol, &mut at)?;
     let dest = if let Some(Value::Text(dest)) = header.get(&9) { dest.clone() } else { Bytes::new() };
     let at = at.at;
     Some(Dispatch {
@@ -55,7 +48,7 @@ pub fn to_bytes(dispatch: &Dispatch) -> Bytes {
 /// The message behind a reply's header.
 pub fn reply(frame: &Bytes) -> Option<Bytes> {
     let mut at = Cursor { bytes: frame, at: 0 };
-    fields(&mut at, 0)?;
+    walk::fields(Protocol::Binary, &mut at)?;
     let at = at.at;
     Some(frame.slice(at..))
 }
@@ -79,13 +72,6 @@ fn put_pairs(out: &mut BytesMut, id: u8, pairs: &Pairs) {
     }
 }
 
-enum Value {
-    Other,
-    Text(Bytes),
-    List(Vec<Value>),
-    Struct(BTreeMap<i16, Value>),
-}
-
 fn pairs(list: Option<&Value>) -> Pairs {
     let Some(Value::List(list)) = list else { return Vec::new() };
     let pair = |value: &Value| {
@@ -96,39 +82,6 @@ fn pairs(list: Option<&Value>) -> Pairs {
         Some((key.clone(), value.clone()))
     };
     list.iter().filter_map(pair).collect()
-}
-
-fn fields(at: &mut Cursor<'_>, depth: usize) -> Option<BTreeMap<i16, Value>> {
-    let mut found = BTreeMap::new();
-    loop {
-        let kind = at.take(1)?[0];
-        if kind == 0 {
-            return Some(found);
-        }
-        let id = at.take(2)?;
-        found.insert(i16::from_be_bytes([id[0], id[1]]), value(at, kind, depth)?);
-    }
-}
-
-fn value(at: &mut Cursor<'_>, kind: u8, depth: usize) -> Option<Value> {
-    (depth < DEEPEST).then_some(())?;
-    let skip = |at: &mut Cursor<'_>, n| at.take(n).map(|_| Value::Other);
-    match kind {
-        2 | 3 => skip(at, 1),
-        6 => skip(at, 2),
-        8 => skip(at, 4),
-        4 | 10 => skip(at, 8),
-        11 => {
-            let length = usize::try_from(at.i32()?).ok()?;
-            at.take(length).map(Value::Text)
-        }
-        12 => fields(at, depth + 1).map(Value::Struct),
-        14 | 15 => {
-            let kind = at.take(1)?[0];
-            (0..at.i32()?).map(|_| value(at, kind, depth + 1)).collect::<Option<_>>().map(Value::List)
-        }
-        _ => None,
-    }
 }
 
 #[cfg(test)]

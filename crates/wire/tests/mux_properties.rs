@@ -2,6 +2,7 @@
 //! come of it.
 
 use bytes::{Buf, Bytes, BytesMut};
+use muxgate_properties::{feed_client, feed_server};
 use muxgate_wire::mux::client::{ClientConfig, ClientSession, DispatchHead, Event, SessionStatus};
 use muxgate_wire::mux::context::{Deadline, TraceContext};
 use muxgate_wire::mux::frame::{self, Frame, Tag, next_frame};
@@ -209,45 +210,6 @@ proptest! {
             let _ = client.receive(frame, NOW);
         }
     }
-}
-
-/// Input of a few kilobytes: whatever comes of it must be in proportion.
-const PROPORTIONATE: usize = 1 << 20;
-
-fn feed_server(mut bytes: BytesMut) {
-    let mut session: ServerSession<u32> = ServerSession::new(ServerConfig::default());
-    while let Ok(Some(frame)) = next_frame(&mut bytes, 1 << 20) {
-        match session.receive(frame, NOW) {
-            Ok(ServerEvent::Dispatch { call, .. }) if call.tag().get() % 2 == 0 => {
-                session.accept(call, 7);
-                session.reply(call, Status::Ok, |_| {}, Bytes::from_static(b"x"));
-            }
-            Ok(_) => {}
-            Err(_) => assert!(session.is_closed()),
-        }
-    }
-    assert!(session.outbox().queued_bytes() < PROPORTIONATE);
-    session.take_all().for_each(drop);
-    assert_eq!(session.in_flight(), 0);
-}
-
-fn feed_client(mut bytes: BytesMut, handshake: bool) {
-    let config = ClientConfig { handshake, ..ClientConfig::default() };
-    let mut session: ClientSession<u32> = ClientSession::new(config);
-    let mut outcomes = 0;
-    for token in 0..3 {
-        let head = DispatchHead { contexts: |_| {}, dst: b"/s", dtab: &Pairs::default() };
-        session.dispatch(token, head, Bytes::new()).unwrap();
-    }
-    while let Ok(Some(frame)) = next_frame(&mut bytes, 1 << 20) {
-        match session.receive(frame, NOW) {
-            Ok(Some(Event::Replied { .. } | Event::Failed { .. })) => outcomes += 1,
-            Ok(_) => {}
-            Err(_) => assert_eq!(session.status(NOW), SessionStatus::Closed),
-        }
-    }
-    assert!(session.outbox().queued_bytes() < PROPORTIONATE);
-    assert_eq!(outcomes + session.close().len(), 3, "each dispatch has one end");
 }
 
 /// What happens next between a client and a server.

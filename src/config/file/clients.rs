@@ -1,11 +1,13 @@
 //! `clients`: settings by prefix of the bound id.
 
-use super::listeners::MAX_FRAME;
+use super::listeners::{COMPRESSION, MAX_FRAME};
 use super::services::{overlap, prefix_or_all};
-use super::{Fields, Shape};
+use super::{Fields, Shape, tls};
 use crate::config::plan::{ClientPart, Namer, Rule};
 use crate::flow::choose::Balancer;
 use crate::flow::dispatch::{Accrual, Upstream};
+use crate::names::namers::pattern::Pattern;
+use muxgate_wire::mux::handshake::TlsLevel;
 use muxgate_wire::name::Prefix;
 use muxgate_wire::thrift::Protocol;
 use std::time::Duration;
@@ -33,6 +35,8 @@ const CLIENT: Shape = Shape {
         "hostConnectionPool",
         "declaredExceptions",
         "maxFrameBytes",
+        "tls",
+        "compression",
     ],
     strangers: &[
         ("kind", "entries are matched by `prefix`: leave the kind out"),
@@ -43,7 +47,8 @@ const CLIENT: Shape = Shape {
         ("failFast", "endpoints that refuse connections are left out by `failureAccrual`"),
         ("timeoutMs", "did you mean `requestAttemptTimeoutMs`?"),
         ("totalTimeoutMs", "it belongs into an entry of `services`"),
-        ("tls", "connections to services are plain"),
+        ("responseClassifier", "it belongs into an entry of `services`"),
+        ("clientSession", "write `idleTimeMs` and `lifeTimeMs` in `hostConnectionPool`"),
     ],
 };
 
@@ -76,11 +81,12 @@ const ACCRUAL: Shape = Shape {
     )],
 };
 
-const BACKOFF: Shape = Shape { what: "`backoff`", keys: &["kind", "ms", "minMs", "maxMs"], strangers: &[] };
+pub(super) const BACKOFF: Shape =
+    Shape { what: "`backoff`", keys: &["kind", "ms", "minMs", "maxMs"], strangers: &[] };
 
 const POOL: Shape = Shape {
     what: "`hostConnectionPool`",
-    keys: &["maxSize", "maxWaiters", "idleTimeMs"],
+    keys: &["maxSize", "maxWaiters", "idleTimeMs", "lifeTimeMs"],
     strangers: &[("minSize", "connections are made when they are needed: leave this out")],
 };
 
@@ -110,6 +116,7 @@ fn entry(fields: &Fields<'_>, namers: Option<&[Namer]>) -> Option<Rule<ClientPar
         max_frame: fields
             .count("maxFrameBytes", MIN_FRAME..=MAX_FRAME, "no reply could come in")
             .map(|n| n as usize),
+        compression: fields.choice("compression", &COMPRESSION),
         ..ClientPart::default()
     };
     if let Some(pool) = fields.section("hostConnectionPool", &POOL) {
@@ -117,16 +124,54 @@ fn entry(fields: &Fields<'_>, namers: Option<&[Namer]>) -> Option<Rule<ClientPar
         part.max_size = pool.count("maxSize", 1..=MAX_COUNT, none).map(|n| n as usize);
         part.max_waiters = pool.count("maxWaiters", 0..=MAX_COUNT, "").map(|n| n as usize);
         part.idle = pool.millis("idleTimeMs");
-        if part.upstream == Some(Upstream::ThriftMux) {
-            let help = "leave it out, or set `protocol: framed`";
+        part.life = pool.millis_or_none("lifeTimeMs");
+        let pooled = ["maxSize", "maxWaiters", "idleTimeMs"].iter().any(|key| pool.get(key).is_some());
+        if part.upstream == Some(Upstream::ThriftMux) && pooled {
+            let help = "leave all but `lifeTimeMs` out, or set `protocol: framed`";
             fields.wrong("hostConnectionPool", "a thriftmux endpoint has one connection and no pool", help);
         }
     }
-    let prefix = prefix_or_all(fields)?;
+    if part.compression.is_some() && part.upstream.is_some_and(|upstream| upstream != Upstream::ThriftMux) {
+        let help = "leave it out, or set `protocol: thriftmux`";
+        fields.wrong("compression", "compression is agreed upon in Mux's handshake", help);
+    }
+    let (prefix, captures) = match captured(fields) {
+        Some(captured) => captured.map(|(prefix, pattern)| (prefix, Some(pattern)))?,
+        None => (prefix_or_all(fields)?, None),
+    };
     if let Some(namers) = namers {
         check_reach(fields, &prefix, namers);
     }
-    Some(Rule { prefix, part })
+    part.tls = tls::client(fields, captures.as_ref());
+    let upstream = part.upstream.unwrap_or_default();
+    if let Some(Some(tls)) = &part.tls
+        && tls.opportunistic != TlsLevel::Off
+        && upstream != Upstream::ThriftMux
+    {
+        let help = "leave `opportunistic` out: connections are encrypted from their first byte";
+        fields.wrong("tls", "only thriftmux can begin in clear and go on encrypted", help);
+    }
+    Some(Rule { prefix, captures, part })
+}
+
+/// A prefix in which `{x}` matches one element, or a part of one, and keeps it; none if there is no such thing in it.
+fn captured(fields: &Fields<'_>) -> Option<Option<(Prefix, Pattern)>> {
+    fields.get("prefix")?;
+    let text = fields.text("prefix").filter(|text| text.contains(['{', '}']))?;
+    let starred: Vec<_> =
+        text.split('/').map(|part| if part.contains(['{', '}']) { "*" } else { part }).collect();
+    let read = Pattern::parse(text).and_then(|pattern| {
+        let prefix = Prefix::parse(starred.join("/")).map_err(|error| error.what.to_string())?;
+        Ok((prefix, pattern))
+    });
+    Some(match read {
+        Ok(read) => Some(read),
+        Err(why) => {
+            let help = "for example /#/io.l5d.fs/{service}, to use `{service}` in `commonName` of `tls`";
+            fields.wrong("prefix", format!("`prefix` is no pattern: {why}"), help);
+            None
+        }
+    })
 }
 
 fn balancer(fields: &Fields<'_>) -> Option<Balancer> {

@@ -1,12 +1,13 @@
 //! `listeners`.
 
 use super::observe::ip;
-use super::{Fields, Shape};
+use super::{Fields, Shape, tls};
 use crate::config::plan::{Admin, Listener};
-use crate::flow::accept::Protocol;
+use crate::flow::accept::{CallLimits, Protocol, Trust};
 use crate::flow::{accept, address, admit};
 use bytes::Bytes;
-use muxgate_wire::name::Path;
+use muxgate_wire::mux::handshake::CompressionLevel;
+use muxgate_wire::name::{MAX_PATH_TEXT, Path};
 use muxgate_wire::thrift;
 use std::net::SocketAddr;
 
@@ -18,6 +19,16 @@ pub(super) const MAX_FRAME: u64 = 1 << 30;
 
 /// Largest limit on things that are counted.
 const MAX_COUNT: u64 = 1_000_000;
+
+/// Most contexts, or entries of a dtab, that one call may be allowed: reading them takes time that grows with their square.
+const MAX_PAIRS: u64 = 1024;
+
+/// Words for how much compression is wanted.
+pub(super) const COMPRESSION: [(&str, CompressionLevel); 3] = [
+    ("off", CompressionLevel::Off),
+    ("accepted", CompressionLevel::Accepted),
+    ("desired", CompressionLevel::Desired),
+];
 
 /// Tags of a Mux connection.
 const MAX_TAGS: u64 = (1 << 23) - 1;
@@ -37,11 +48,22 @@ const LISTENER: Shape = Shape {
         "thriftServiceInDst",
         "maxConcurrentRequests",
         "maxConnections",
+        "maxConnectionsPerPeer",
         "maxInFlight",
         "maxFrameBytes",
         "maxQueuedBytes",
         "stallTimeoutMs",
         "idleTimeMs",
+        "tls",
+        "lifeTimeMs",
+        "trust",
+        "maxContexts",
+        "maxContextBytes",
+        "maxDtabEntries",
+        "maxDestinationBytes",
+        "maxMethodNameBytes",
+        "maxNesting",
+        "compression",
     ],
     strangers: &[
         ("label", "did you mean `name`?"),
@@ -51,9 +73,10 @@ const LISTENER: Shape = Shape {
         ),
         ("oneway", "did you mean `onewayMethods`?"),
         ("dtab", "there is one `dtab`, at the top of the file"),
-        ("tls", "connections are plain"),
         ("timeoutMs", "write `totalTimeoutMs` in an entry of `services`"),
         ("address", "write `ip` and `port`"),
+        ("clearContext", "write `trust: outside`: then callers' contexts and dtabs are dropped"),
+        ("serverSession", "write `idleTimeMs` and `lifeTimeMs` directly below the listener"),
     ],
 };
 
@@ -87,8 +110,13 @@ fn listener(fields: &Fields<'_>) -> Option<Listener> {
     let default = path_or(fields, "dst", &format!("/{name}"));
     let method_in_dst = fields.flag("thriftMethodInDst").unwrap_or(false);
     let service_in_dst = fields.flag("thriftServiceInDst").unwrap_or(false);
+    let tls = tls::server(fields);
+    if fields.get("tls").is_some() && !fields.is_none("tls") {
+        tls.as_ref()?;
+    }
     port?;
     Some(Listener {
+        tls,
         accept,
         address: address::Params { prefix: prefix?, default: default?, method_in_dst, service_in_dst },
         admit,
@@ -126,9 +154,38 @@ fn accept(fields: &Fields<'_>, name: &str, address: SocketAddr) -> accept::Param
     count("maxFrameBytes", MIN_FRAME..=MAX_FRAME, &mut params.max_frame);
     count("maxQueuedBytes", MIN_FRAME..=MAX_FRAME, &mut params.max_queued);
     params.stall = fields.millis("stallTimeoutMs").unwrap_or(params.stall);
+    if !fields.is_none("maxConnectionsPerPeer") {
+        let most = fields.count("maxConnectionsPerPeer", 1..=MAX_COUNT, zero);
+        params.max_per_peer = most.map(|most| most as usize);
+    }
+    params.compression = fields.choice("compression", &COMPRESSION).unwrap_or(params.compression);
     params.idle = fields.millis_or_none("idleTimeMs").unwrap_or(params.idle);
+    params.life = fields.millis_or_none("lifeTimeMs").unwrap_or(params.life);
+    params.trust =
+        fields.choice("trust", &[("inside", Trust::Inside), ("outside", Trust::Outside)]).unwrap_or_default();
+    params.limits = call_limits(fields);
     spoken(fields, &mut params);
     params
+}
+
+fn call_limits(fields: &Fields<'_>) -> CallLimits {
+    let mut limits = CallLimits::default();
+    let count = |key: &str, bounds, zero: &str, value: &mut usize| {
+        if let Some(said) = fields.count(key, bounds, zero) {
+            *value = said as usize;
+        }
+    };
+    let zero = "Finagle callers send some with every call; leave the key out for the default";
+    count("maxContexts", 1..=MAX_PAIRS, zero, &mut limits.contexts);
+    count("maxContextBytes", 1..=MAX_FRAME, zero, &mut limits.context_bytes);
+    count("maxDtabEntries", 0..=MAX_PAIRS, "", &mut limits.dtab_entries);
+    let zero = "every call with a name would be refused; leave the key out for the default";
+    count("maxDestinationBytes", 1..=MAX_PATH_TEXT as u64, zero, &mut limits.destination_bytes);
+    let zero = "every call has a method; leave the key out for the default";
+    count("maxMethodNameBytes", 1..=thrift::MAX_NAME as u64, zero, &mut limits.method_bytes);
+    let zero = "arguments are a struct, which is one level; leave the key out for the default";
+    count("maxNesting", 1..=thrift::MAX_DEPTH as u64, zero, &mut limits.nesting);
+    limits
 }
 
 fn spoken(fields: &Fields<'_>, params: &mut accept::Params) {

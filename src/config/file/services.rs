@@ -1,7 +1,9 @@
 //! `services`: settings by prefix of the name.
 
+use super::clients::BACKOFF;
 use super::{Fields, Shape};
 use crate::config::plan::{Listener, Rule, ServicePart};
+use crate::flow::bind::{Backoff, Classifier};
 use muxgate_wire::name::Prefix;
 use std::time::Duration;
 
@@ -16,24 +18,36 @@ const MAX_TTL: u64 = 60;
 
 const SERVICE: Shape = Shape {
     what: "an entry of `services`",
-    keys: &["prefix", "totalTimeoutMs", "bindingTimeoutMs", "retries"],
+    keys: &["prefix", "totalTimeoutMs", "bindingTimeoutMs", "responseClassifier", "retries"],
     strangers: &[
         ("kind", "entries are matched by `prefix`: leave the kind out"),
         ("configs", "write the entries directly below `services`"),
         ("timeoutMs", "did you mean `totalTimeoutMs`?"),
         ("requestAttemptTimeoutMs", "it belongs into an entry of `clients`"),
-        ("responseClassifier", "write `declaredExceptions: failure` in an entry of `clients`"),
+        ("declaredExceptions", "it belongs into an entry of `clients`"),
     ],
 };
 
 const RETRIES: Shape = Shape {
     what: "`retries`",
-    keys: &["budget"],
+    keys: &["budget", "backoff"],
+    strangers: &[("maxRetries", "the budget and the call's time limit end retries: leave this out")],
+};
+
+const CLASSIFIER: Shape = Shape {
+    what: "`responseClassifier`",
+    keys: &["kind"],
     strangers: &[(
-        "backoff",
-        "only calls that were never begun are tried again, at once and elsewhere: leave this out",
+        "configs",
+        "one kind holds for a service; write another entry of `services` for other names",
     )],
 };
+
+/// Kinds of classifiers.
+const CLASSIFIERS: [(&str, Classifier); 2] = [
+    ("io.l5d.thrift.nonRetryableFailures", Classifier::NonRetryableFailures),
+    ("io.l5d.thrift.retryableFailures", Classifier::RetryableFailures),
+];
 
 const BUDGET: Shape =
     Shape { what: "`budget`", keys: &["percentCanRetry", "minRetriesPerSec", "ttlSecs"], strangers: &[] };
@@ -48,11 +62,14 @@ fn entry(fields: &Fields<'_>, listeners: &[Listener]) -> Option<Rule<ServicePart
     let mut part = ServicePart {
         total: fields.millis_or_none("totalTimeoutMs"),
         binding: fields.millis("bindingTimeoutMs"),
+        classifier: classifier(fields),
         ..ServicePart::default()
     };
-    if let Some(budget) =
-        fields.section("retries", &RETRIES).and_then(|retries| retries.section("budget", &BUDGET))
-    {
+    let retries = fields.section("retries", &RETRIES);
+    if let Some(section) = retries.as_ref().and_then(|retries| retries.section("backoff", &BACKOFF)) {
+        part.backoff = backoff(&section);
+    }
+    if let Some(budget) = retries.as_ref().and_then(|retries| retries.section("budget", &BUDGET)) {
         let help = "it is a share: 0.2 lets one call in five be tried again";
         part.percent = budget.ratio("percentCanRetry", 0.0..=MAX_PERCENT, help);
         part.min_per_sec = budget.count("minRetriesPerSec", 0..=MAX_PER_SEC, "").map(|count| count as u32);
@@ -62,7 +79,33 @@ fn entry(fields: &Fields<'_>, listeners: &[Listener]) -> Option<Rule<ServicePart
     }
     let prefix = prefix_or_all(fields)?;
     check_reach(fields, &prefix, listeners);
-    Some(Rule { prefix, part })
+    Some(Rule { prefix, captures: None, part })
+}
+
+fn classifier(fields: &Fields<'_>) -> Option<Classifier> {
+    let kinds = CLASSIFIERS.map(|(kind, _)| kind);
+    let section = fields.section_of_kind("responseClassifier", &CLASSIFIER, &kinds)?;
+    section.missing("kind", "for example `kind: io.l5d.thrift.retryableFailures`");
+    section.choice("kind", &CLASSIFIERS)
+}
+
+/// Pauses between attempts; unlike those of accrual they may be 0.
+fn backoff(fields: &Fields<'_>) -> Option<Backoff> {
+    fields.missing("kind", "there are jittered and constant");
+    if fields.choice("kind", &[("jittered", false), ("constant", true)])? {
+        fields.stray(&["minMs", "maxMs"], "constant");
+        fields.missing("ms", "for example `ms: 50`");
+        return fields.millis_or_zero("ms").map(Backoff::Constant);
+    }
+    fields.stray(&["ms"], "jittered");
+    fields.missing("minMs", "for example `minMs: 10`");
+    fields.missing("maxMs", "for example `maxMs: 1000`");
+    let (min, max) = (fields.millis("minMs")?, fields.millis("maxMs")?);
+    if min > max {
+        let message = format!("minMs ({}) is above maxMs ({})", min.as_millis(), max.as_millis());
+        fields.wrong("minMs", message, "the least pause cannot be the longest");
+    }
+    Some(Backoff::Jittered { min, max })
 }
 
 /// The `prefix` of an entry: every name by default.

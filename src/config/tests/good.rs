@@ -2,10 +2,12 @@
 
 use crate::config::plan::{Discovery, Plan};
 use crate::config::{Report, parse};
-use crate::flow::accept::Protocol;
+use crate::flow::accept::{CallLimits, Trust};
+use crate::flow::bind::{Backoff, Classifier, Retries};
 use crate::flow::choose::Balancer;
 use crate::flow::dispatch::{Accrual, Upstream};
-use crate::flow::{admit, bind, choose, dispatch};
+use crate::flow::{accept, admit, bind, choose, dispatch};
+use muxgate_wire::mux::handshake::CompressionLevel;
 use muxgate_wire::name::{NameError, Path};
 use muxgate_wire::thrift::Protocol as Encoding;
 use std::time::Duration;
@@ -102,7 +104,8 @@ services:
 - prefix: /svc/*/slow
   totalTimeoutMs: none
 - prefix: /svc/eu
-  retries: {budget: {percentCanRetry: 0}}
+  retries: {budget: {percentCanRetry: 0}, backoff: {kind: constant, ms: 0}}
+  responseClassifier: {kind: io.l5d.thrift.retryableFailures}
 clients:
 - protocol: framed
   thriftProtocol: compact
@@ -113,9 +116,11 @@ clients:
   protocol: thriftmux
   thriftProtocol: same
   loadBalancer: {kind: ewma}
+  hostConnectionPool: {lifeTimeMs: 60000}
   failureAccrual: {kind: io.l5d.consecutiveFailures, failures: 3, backoff: {kind: constant, ms: 100}}
 - prefix: /#/io.l5d.fs/mux/b
   declaredExceptions: failure
+  compression: desired
   requestAttemptTimeoutMs: 250
 ";
     let plan = parse("gate.yaml", &format!("{SMALLEST}{rules}"))?;
@@ -123,6 +128,9 @@ clients:
     assert_eq!(service("/svc/us/fast")?.total, Some(Duration::from_secs(1)));
     let both = service("/svc/eu/slow")?;
     assert_eq!((both.total, both.budget.percent, both.budget.min_per_sec), (None, 0.0, 1));
+    let (classifier, backoff) = (Classifier::RetryableFailures, Backoff::Constant(Duration::ZERO));
+    assert_eq!(both.retries, Retries { classifier, backoff });
+    assert_eq!(service("/svc/us/slow")?.retries, Retries::default());
 
     let (balance, plain) = client(&plan, "/#/io.l5d.fs/users")?;
     assert_eq!(balance.balancer, Balancer::LeastLoaded);
@@ -136,6 +144,8 @@ clients:
     assert_eq!(mux.accrual, Some(Accrual { failures: 3, min_backoff: pause, max_backoff: pause }));
     assert_eq!((mux.upstream, mux.attempt), (Upstream::ThriftMux, Some(Duration::from_millis(250))));
     assert!(mux.declared_fails);
+    assert_eq!((mux.pool.life, plain.pool.life), (Some(Duration::from_secs(60)), None));
+    assert_eq!((mux.compression, plain.compression), (CompressionLevel::Desired, CompressionLevel::Off));
     assert_eq!((mux.protocol, mux.strip_service), (None, true));
     Ok(())
 }
@@ -184,6 +194,16 @@ listeners:
   maxQueuedBytes: 8192
   stallTimeoutMs: 6
   idleTimeMs: 7
+  lifeTimeMs: 8
+  maxConnectionsPerPeer: 9
+  trust: outside
+  maxContexts: 10
+  maxContextBytes: 11
+  maxDtabEntries: 0
+  maxDestinationBytes: 12
+  maxMethodNameBytes: 13
+  maxNesting: 14
+  compression: accepted
 ";
     let plan = parse("gate.yaml", text)?;
     assert_eq!(plan.admin().map(|admin| admin.address.to_string()).as_deref(), Some("127.0.0.2:0"));
@@ -194,11 +214,26 @@ listeners:
     let [listener] = plan.listeners() else { return Err(Bad("one listener".into())) };
     let accept = &listener.accept;
     assert_eq!((accept.name.as_str(), accept.address.to_string().as_str()), ("edge", "0.0.0.0:0"));
-    assert_eq!((accept.protocol, accept.thrift_protocol), (Protocol::Buffered, Some(Encoding::Compact)));
+    assert_eq!(
+        (accept.protocol, accept.thrift_protocol),
+        (accept::Protocol::Buffered, Some(Encoding::Compact))
+    );
     assert_eq!(accept.oneway_methods, ["note", "Audit:record"]);
     assert_eq!((accept.max_connections, accept.max_in_flight), (2, 3));
     assert_eq!((accept.max_frame, accept.max_queued), (4096, 8192));
     assert_eq!((accept.stall, accept.idle), (Duration::from_millis(6), Some(Duration::from_millis(7))));
+    assert_eq!((accept.life, accept.max_per_peer), (Some(Duration::from_millis(8)), Some(9)));
+    assert_eq!(accept.trust, Trust::Outside);
+    let limits = CallLimits {
+        contexts: 10,
+        context_bytes: 11,
+        dtab_entries: 0,
+        destination_bytes: 12,
+        method_bytes: 13,
+        nesting: 14,
+    };
+    assert_eq!(accept.limits, limits);
+    assert_eq!(accept.compression, CompressionLevel::Accepted);
     assert_eq!(listener.admit.max_concurrent, Some(1));
     assert_eq!(listener.address.prefix.as_str(), "/in");
     assert!(listener.address.method_in_dst && listener.address.service_in_dst);

@@ -1,10 +1,12 @@
 //! A port: takes connections, bounded in number, until it is drained.
 
+use super::Params;
 use super::connection::Shared;
 use super::events::Counted;
-use super::{Edge, Params};
+use super::peers::Peers;
 use crate::observe::ListenerStats;
-use muxgate_rpc::{Drain, Serve};
+use muxgate_rpc::io::keep_short;
+use muxgate_rpc::{Drain, Pressure, Serve};
 use socket2::{Domain, Protocol, Socket, Type};
 use std::io;
 use std::net::SocketAddr;
@@ -30,20 +32,28 @@ pub struct Listener {
 }
 
 impl Listener {
-    /// Opens the port and begins to take connections. Must be called on a runtime.
+    /// Opens the port and begins to take connections. Mux callers hear when there is too much `pressure`. Must be called on
+    /// a runtime.
     ///
     /// # Errors
     /// When the address cannot be listened on.
-    pub fn bind<S: Serve>(params: Params, stats: Arc<ListenerStats>, edge: Edge<S>) -> io::Result<Self> {
+    pub fn bind<S: Serve>(
+        params: Params,
+        stats: Arc<ListenerStats>,
+        service: S,
+        pressure: Pressure,
+    ) -> io::Result<Self> {
         let socket = open(params.address)?;
         let address = socket.local_addr()?;
         let name = params.name.clone();
         let room = params.max_connections;
-        let shared = Arc::new(Shared::new(params, edge, Arc::new(Counted(Arc::clone(&stats)))));
+        let peers = params.max_per_peer.map(Peers::new);
+        let counted = Arc::new(Counted(Arc::clone(&stats)));
+        let shared = Arc::new(Shared::new(params, service, counted, pressure));
         let drain = shared.drain.clone();
         let (grace, asked) = oneshot::channel();
         let (end, ended) = oneshot::channel();
-        let accept = Accept { socket, room, shared, stats, connections: JoinSet::new() };
+        let accept = Accept { socket, room, peers, shared, stats, connections: JoinSet::new() };
         tokio::spawn(async move {
             let _ = end.send(accept.run(asked).await);
         });
@@ -81,7 +91,8 @@ fn open(address: SocketAddr) -> io::Result<TcpListener> {
 struct Accept<S> {
     socket: TcpListener,
     room: usize,
-    shared: Arc<Shared<Edge<S>>>,
+    peers: Option<Arc<Peers>>,
+    shared: Arc<Shared<S>>,
     stats: Arc<ListenerStats>,
     connections: JoinSet<()>,
 }
@@ -114,16 +125,26 @@ impl<S: Serve> Accept<S> {
 
     fn take(&mut self, io: TcpStream, peer: SocketAddr) {
         if self.connections.len() >= self.room {
-            self.stats.refused.add_one();
-            return;
+            return self.refuse("connections");
+        }
+        let guest = self.peers.as_ref().map(|peers| peers.enter(peer.ip()));
+        if matches!(guest, Some(None)) {
+            return self.refuse("connections_per_peer");
         }
         // Fails only if the peer has gone already; the first read will tell.
         let _ = io.set_nodelay(true);
+        keep_short(&io);
         let counted = self.stats.connection();
         let shared = Arc::clone(&self.shared);
         self.connections.spawn(async move {
-            let _open = counted;
+            let _open = (counted, guest);
             shared.serve(io, peer).await;
         });
+    }
+
+    /// The connection is closed when it is dropped: nothing was spent on it.
+    fn refuse(&self, cause: &'static str) {
+        self.stats.refused.add_one();
+        self.stats.limited.add_one(cause);
     }
 }

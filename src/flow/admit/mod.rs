@@ -4,8 +4,7 @@ mod params;
 
 pub use params::Params;
 
-use muxgate_rpc::{Failure, Purse, Request, Response, Serve, Status, Why};
-use std::sync::atomic::{AtomicUsize, Ordering};
+use muxgate_rpc::{Failure, Pressure, Purse, Request, Response, Serve, Status, Why};
 use std::time::Duration;
 use tokio::time::Instant;
 
@@ -19,20 +18,14 @@ const EXPIRED_WINDOW: Duration = Duration::from_secs(10);
 /// Lets calls in, or refuses them before anything is spent on them.
 pub struct Admit<S> {
     inner: S,
-    limit: Option<usize>,
-    in_progress: AtomicUsize,
+    pressure: Pressure,
     refusals: Purse,
 }
 
 impl<S> Admit<S> {
-    /// Guards `inner`.
-    pub fn new(params: &Params, inner: S) -> Self {
-        Self {
-            inner,
-            limit: params.max_concurrent,
-            in_progress: AtomicUsize::new(0),
-            refusals: Purse::new(MOST_EXPIRED, EXPIRED_PER_SEC, EXPIRED_WINDOW),
-        }
+    /// Guards `inner`; calls are counted, and refused, by `pressure`.
+    pub fn new(pressure: Pressure, inner: S) -> Self {
+        Self { inner, pressure, refusals: Purse::new(MOST_EXPIRED, EXPIRED_PER_SEC, EXPIRED_WINDOW) }
     }
 
     fn check_deadline(&self, request: &mut Request) -> Result<(), Failure> {
@@ -54,33 +47,15 @@ impl<S> Admit<S> {
 impl<S: Serve> Serve for Admit<S> {
     async fn call(&self, request: &mut Request) -> Result<Response, Failure> {
         self.check_deadline(request)?;
-        let _permit = match self.limit {
-            Some(limit) => Some(Permit::take(&self.in_progress, limit)?),
-            None => None,
-        };
+        let _permit = self
+            .pressure
+            .take()
+            .map_err(|limit| Failure::new(Why::Overload, format!("more than {limit} calls in progress")))?;
         self.inner.call(request).await
     }
 
     fn status(&self) -> Status {
         self.inner.status()
-    }
-}
-
-struct Permit<'a>(&'a AtomicUsize);
-
-impl<'a> Permit<'a> {
-    fn take(in_progress: &'a AtomicUsize, limit: usize) -> Result<Self, Failure> {
-        if in_progress.fetch_add(1, Ordering::Relaxed) >= limit {
-            in_progress.fetch_sub(1, Ordering::Relaxed);
-            return Err(Failure::new(Why::Overload, format!("more than {limit} calls in progress")));
-        }
-        Ok(Self(in_progress))
-    }
-}
-
-impl Drop for Permit<'_> {
-    fn drop(&mut self) {
-        self.0.fetch_sub(1, Ordering::Relaxed);
     }
 }
 

@@ -21,7 +21,7 @@ fn request(expired: bool) -> Request {
 
 #[tokio::test(start_paused = true)]
 async fn expired_calls_are_refused_without_trying_and_must_not_be_repeated() {
-    let admit = Admit::new(&Params::default(), Slow);
+    let admit = Admit::new(Pressure::default(), Slow);
     let refused = admit.call(&mut request(true)).await.unwrap_err();
     assert_eq!(refused.why(), Why::Expired);
     assert!(refused.flags().has(Flags::REJECTED.with(Flags::NON_RETRYABLE)));
@@ -30,7 +30,7 @@ async fn expired_calls_are_refused_without_trying_and_must_not_be_repeated() {
 
 #[tokio::test(start_paused = true)]
 async fn clocks_that_are_wrong_do_not_stop_all_traffic() {
-    let admit = Admit::new(&Params::default(), Slow);
+    let admit = Admit::new(Pressure::default(), Slow);
     let mut served = 0;
     for _ in 0..2000 {
         let mut call = request(true);
@@ -41,7 +41,7 @@ async fn clocks_that_are_wrong_do_not_stop_all_traffic() {
 
 #[tokio::test(start_paused = true)]
 async fn calls_beyond_the_limit_are_nacked_and_a_dropped_call_makes_room() {
-    let admit = Admit::new(&Params { max_concurrent: Some(1) }, Slow);
+    let admit = Admit::new(Pressure::new(Some(1)), Slow);
     let first = tokio::time::timeout(Duration::from_millis(1), async {
         let (mut one, mut other) = (request(false), request(false));
         let refused = tokio::join!(admit.call(&mut one), admit.call(&mut other)).1;

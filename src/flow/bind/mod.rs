@@ -1,14 +1,16 @@
-//! Name and dtab to a cluster: routes, total deadline, retry budget.
+//! Name and dtab to a cluster: routes, total deadline, retry budget, classified retries.
 //!
 //! In comes a request whose `dst` is its full name; out goes one whose `dst` is the residual, with the purse that pays
 //! for its further attempts. Routes are many and cheap, clusters few and shared: they come from the room below.
 
 mod cache;
 mod params;
+mod retry;
 mod route;
 mod targets;
 
-pub use params::{Budget, Params};
+pub use params::{Backoff, Budget, Classifier, Params, Retries};
+pub use retry::MAX_RETRIES;
 pub use targets::Clusters;
 
 use crate::names::Binder;
@@ -156,7 +158,17 @@ impl<C: Clusters> Serve for Bind<C> {
         service.purse.deposit(arrived);
         request.local.purse = Some(Arc::clone(&service.purse));
         request.dst = target.residual;
-        let call = target.cluster.call(request);
+        let retries = &route.params().retries;
+        let call = async {
+            match retries.classifier {
+                Classifier::NonRetryableFailures => target.cluster.call(request).await,
+                // Boxed, so that calls that are not tried again do not carry the room for this.
+                Classifier::RetryableFailures => {
+                    let until = limit.map(|(at, _)| at);
+                    Box::pin(retry::attempts(&target.cluster, request, retries, until)).await
+                }
+            }
+        };
         let result = match limit {
             Some((at, whose)) => timeout_at(at, call).await.unwrap_or_else(|_| Err(late(whose))),
             None => call.await,

@@ -2,7 +2,7 @@
 
 use super::{Balance, Build, Endpoint, Params};
 use crate::names::{Addr, EndpointAddr};
-use muxgate_rpc::{Failure, Flags, Request, Response, Serve, Status, Why};
+use muxgate_rpc::{Class, Failure, Flags, Request, Response, Serve, Status, Why};
 use muxgate_wire::name::Path;
 use std::collections::HashMap;
 use std::net::SocketAddr;
@@ -153,7 +153,13 @@ impl Shared {
         let mut left = None;
         loop {
             let failure = match endpoint.call(request).await {
-                Ok(response) => return Ok(response),
+                Ok(response) => {
+                    // A retry by the route prefers another.
+                    if response.class == Class::Failure {
+                        request.local.tried.push(endpoint.addr());
+                    }
+                    return Ok(response);
+                }
                 Err(failure) => failure,
             };
             request.local.tried.push(endpoint.addr());

@@ -2,9 +2,11 @@
 
 use super::{Params, Upstream};
 use muxgate_rpc::events::Events;
+use muxgate_rpc::tls::ClientTls;
 use muxgate_rpc::{Failure, Request, Response, Serve, Status, mux, thrift};
 use muxgate_wire::mux::client::ClientConfig;
-use muxgate_wire::mux::limits::Limits;
+use muxgate_wire::mux::handshake::{Compression, Offer, TlsLevel};
+use muxgate_wire::mux::limits::{Limits, MAX_QUEUED_BYTES};
 use muxgate_wire::thrift::Protocol;
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -15,6 +17,9 @@ const HANDSHAKE: u32 = 5;
 /// Calls in flight on the one session of an endpoint: many callers share it, and none of them may fill it within its own
 /// limit.
 const MAX_IN_FLIGHT: usize = 262_144;
+
+/// So many messages of the largest size have room in what waits to be written: one of them must not make others be refused.
+const LARGEST_QUEUED: usize = 4;
 
 /// Tags that rest before they are used again.
 const TAG_REST: usize = 256;
@@ -30,7 +35,17 @@ fn transport(params: &Params) -> thrift::Transport {
     }
 }
 
+/// What encrypts connections from their first byte.
+fn from_the_start(params: &Params) -> Option<ClientTls> {
+    let tls = params.tls.as_ref()?;
+    (tls.opportunistic == TlsLevel::Off).then(|| tls.client.clone())
+}
+
 /// One Mux session, or a pool of plain connections.
+#[expect(
+    clippy::large_enum_variant,
+    reason = "one for each endpoint: a hop less for each call is worth the room"
+)]
 pub enum Session {
     Mux(mux::Client),
     Plain(thrift::Client),
@@ -40,19 +55,28 @@ impl Session {
     pub fn new(address: SocketAddr, params: &Params, events: Arc<dyn Events>) -> Self {
         match params.upstream {
             Upstream::ThriftMux => {
-                let session = ClientConfig {
+                let in_clear = params.tls.as_ref().filter(|tls| tls.opportunistic != TlsLevel::Off);
+                let mut session = ClientConfig {
                     handshake_timeout: params.connect * HANDSHAKE,
                     max_in_flight: MAX_IN_FLIGHT,
+                    max_queued_bytes: MAX_QUEUED_BYTES.max(params.max_frame.saturating_mul(LARGEST_QUEUED)),
                     tag_rest: TAG_REST,
+                    offer: Offer { compression: Compression::both(params.compression), ..Offer::default() },
                     limits: Limits::DEFAULT.with_message_bytes(params.max_frame),
                     ..ClientConfig::default()
                 };
+                if let Some(tls) = in_clear {
+                    session.offer.tls = tls.opportunistic;
+                }
                 let params = mux::ClientParams {
                     address,
+                    tls: from_the_start(params),
                     connect: params.connect,
                     max_frame: params.max_frame,
                     declared_fails: params.declared_fails,
+                    life: params.pool.life,
                     session,
+                    upgrade: in_clear.map(|tls| Arc::new(tls.client.clone()) as _),
                 };
                 Self::Mux(mux::Client::new(params, events))
             }
@@ -60,10 +84,12 @@ impl Session {
                 let params = thrift::ClientParams {
                     address,
                     transport: transport(params),
+                    tls: from_the_start(params),
                     connect: params.connect,
                     max_size: params.pool.max_size,
                     max_waiters: params.pool.max_waiters,
                     idle: params.pool.idle,
+                    life: params.pool.life,
                     max_frame: params.max_frame,
                     declared_fails: params.declared_fails,
                 };

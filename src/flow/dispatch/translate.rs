@@ -30,10 +30,8 @@ impl Translation {
     fn call(&self, call: &Payload) -> Result<Option<Payload>, ThriftError> {
         // What is not Thrift cannot be translated. Sessions that carry nothing else refuse it.
         let Some(head) = call.head() else { return Ok(None) };
-        let form = match self.protocol {
-            Some(protocol) if protocol != head.protocol => protocol.into(),
-            _ => head.form(),
-        };
+        // Old binary becomes strict where binary is asked for: strict readers refuse it.
+        let form = self.protocol.map_or_else(|| head.form(), Form::from);
         let method = call.method_bytes();
         let name = if self.strip_service { without_service(method) } else { method };
         if form == head.form() && name.len() == method.len() {

@@ -56,7 +56,9 @@ async fn bc_02_declared_name_length() {
     let calls = spawn_blocking(move || Arc::into_inner(load).expect("the only one").stop()).await.unwrap();
     assert!(calls.iter().all(|call| call.failure.is_none()));
     let metrics = pages.metrics().await;
-    assert_eq!(metrics.sum("muxgate_listener_decode_errors_total", &[]), 2.0 * EACH as f64);
+    assert_eq!(metrics.sum("muxgate_listener_decode_errors_total", &[]), EACH as f64);
+    let long_name = [("cause", "method_name")];
+    assert_eq!(metrics.sum("muxgate_listener_limited_total", &long_name), EACH as f64);
     assert_eq!(metrics.sum("muxgate_route_requests_total", &[]), calls.len() as f64);
     stop(gateway).await;
 }

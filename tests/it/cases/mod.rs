@@ -1,11 +1,14 @@
 //! The cases from the field. Each test is named after its case and asserts the case's `expect` lines in order.
 //!
-//! Not here: BC-03 (unframed Thrift), BC-07 (classified retries), BC-14 (a watched store), BC-15 (a trust setting).
+//! Not here: BC-14 (a watched store).
 
 mod bounds;
+mod buffered;
 mod chain;
 mod mux;
 mod names;
 mod oneway;
 mod plain;
+mod retries;
 mod trace;
+mod trust;

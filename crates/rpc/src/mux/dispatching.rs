@@ -1,14 +1,15 @@
 //! A session towards a service: the calls on one side, the socket on the other.
 
-use super::{Clock, READ_CHUNK, READS_A_TURN, give_way};
+use super::client::ClientParams;
+use super::stream::{Change, Stream, Switch, Upgrade};
+use super::{Clock, READ_CHUNK, READS_A_TURN, WRITE_CHUNK, WRITES_A_TURN, give_way};
 use crate::events::Events;
 use crate::io::{Io, ReadBuffer, poll_write};
+use crate::tls::tls_error;
 use crate::{Failure, Flags, Request, Why, bridge};
 use bytes::Bytes;
 use futures_util::task::AtomicWaker;
-use muxgate_wire::mux::client::{
-    CallFailure, ClientConfig, ClientSession, DispatchHead, Event, Refused, SessionStatus,
-};
+use muxgate_wire::mux::client::{CallFailure, ClientSession, DispatchHead, Event, Refused, SessionStatus};
 use muxgate_wire::mux::message::{Rdispatch, Status as MuxStatus};
 use muxgate_wire::mux::outbox::Staged;
 use muxgate_wire::mux::session::{Call, SessionError};
@@ -18,8 +19,9 @@ use std::future::poll_fn;
 use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, ready};
 use std::time::Duration;
+use tokio::io::AsyncWrite;
 use tokio::sync::oneshot;
 use tokio::time::{Sleep, sleep_until};
 
@@ -40,30 +42,28 @@ pub(super) struct Session {
 
 impl Session {
     /// Begins a session on a new connection and starts the task that serves it.
-    pub(super) fn start<T: Io>(
-        io: T,
-        config: ClientConfig,
-        max_frame: usize,
-        events: Arc<dyn Events>,
-    ) -> Arc<Self> {
+    pub(super) fn start<T: Io>(io: T, params: &ClientParams, events: Arc<dyn Events>) -> Arc<Self> {
         let session = Arc::new(Self {
-            machine: Mutex::new(ClientSession::new(config)),
+            machine: Mutex::new(ClientSession::new(params.session.clone())),
             wake: AtomicWaker::new(),
             clock: Clock::start(),
             retired: AtomicBool::new(false),
             events: Arc::clone(&events),
         });
         let served = Arc::clone(&session);
+        let socket = Socket {
+            io: Stream::Plain(io),
+            switch: Switch::No,
+            upgrade: params.upgrade.clone(),
+            read: ReadBuffer::new(READ_CHUNK),
+            staged: Staged::default(),
+            unflushed: false,
+            arrived: Vec::new(),
+            max_frame: u32::try_from(params.max_frame).unwrap_or(u32::MAX),
+            events: Arc::clone(&events),
+        };
         tokio::spawn(async move {
             events.opened();
-            let socket = Socket {
-                io,
-                read: ReadBuffer::new(READ_CHUNK),
-                staged: Staged::default(),
-                arrived: Vec::new(),
-                max_frame: u32::try_from(max_frame).unwrap_or(u32::MAX),
-                events: Arc::clone(&events),
-            };
             let end = served.serve(socket).await;
             served.finish(&end);
             events.closed();
@@ -134,6 +134,11 @@ impl Session {
         self.wake.wake();
     }
 
+    /// Whether it only answers what it has: a new session is to take the next call.
+    pub(super) fn is_retired(&self) -> bool {
+        self.retired.load(Ordering::Relaxed)
+    }
+
     async fn serve<T: Io>(&self, mut socket: Socket<T>) -> SessionError {
         let first = self.machine.lock().tick(self.clock.now());
         let mut next = match first {
@@ -180,12 +185,19 @@ impl Session {
 
     /// Writes and reads until the socket takes and gives no more. Ready: the session is over.
     fn turn<T: Io>(&self, socket: &mut Socket<T>, cx: &mut Context<'_>) -> Poll<SessionError> {
-        let mut reads = 0;
+        let (mut reads, mut writes) = (0, 0);
         loop {
-            if socket.poll_write(self, cx).is_err() {
-                return Poll::Ready(SessionError::Closed);
+            let Ok(more) = socket.poll_write(self, cx) else { return Poll::Ready(SessionError::Closed) };
+            if more && socket.switch.is_due() {
+                continue;
             }
-            if reads == READS_A_TURN {
+            if socket.switch.is_due() {
+                if let Err(error) = ready!(socket.poll_switch(self, cx)) {
+                    return Poll::Ready(error);
+                }
+                continue;
+            }
+            if reads == READS_A_TURN || writes == WRITES_A_TURN {
                 give_way(cx);
                 return Poll::Pending;
             }
@@ -195,6 +207,7 @@ impl Session {
                     let _ = socket.poll_write(self, cx);
                     return Poll::Ready(error);
                 }
+                Poll::Pending if more => writes += 1,
                 Poll::Pending => {
                     let mut machine = self.machine.lock();
                     if !machine.outbox().is_empty() && !socket.blocked() {
@@ -230,9 +243,13 @@ impl Session {
 
 /// What the task owns.
 struct Socket<T> {
-    io: T,
+    io: Stream<T>,
+    switch: Switch,
+    upgrade: Option<Arc<dyn Upgrade>>,
     read: ReadBuffer,
     staged: Staged,
+    /// Something was written that the stream may still hold.
+    unflushed: bool,
     arrived: Vec<(Token, Result<Rdispatch, Failure>)>,
     max_frame: u32,
     events: Arc<dyn Events>,
@@ -244,20 +261,66 @@ impl<T: Io> Socket<T> {
         bytes::Buf::has_remaining(&self.staged)
     }
 
-    fn poll_write(&mut self, session: &Session, cx: &mut Context<'_>) -> Result<(), ()> {
-        loop {
+    /// Goes over to the stream that was agreed upon, once all that belongs to the old one is written.
+    fn poll_switch(&mut self, session: &Session, cx: &mut Context<'_>) -> Poll<Result<(), SessionError>> {
+        if let Switch::Agreed(agreed) = self.switch {
+            if self.blocked() || self.unflushed {
+                return Poll::Pending;
+            }
+            if agreed.tls && self.upgrade.is_none() {
+                return Poll::Ready(Err(SessionError::Switch("TLS is not set up".into())));
+            }
+            let change = Change {
+                tls: self.upgrade.clone().filter(|_| agreed.tls),
+                decompress: agreed.compressed.responses,
+                compress: agreed.compressed.requests,
+            };
+            self.io.change(self.read.take(), change);
+            self.switch = Switch::Changing;
+        }
+        if let Err(error) = ready!(self.io.poll_changed(cx)) {
+            self.events.connect_failed();
+            if let Some(error) = tls_error(&error) {
+                self.events.tls_failed(None, error);
+            }
+            return Poll::Ready(Err(SessionError::Switch(error.to_string())));
+        }
+        self.switch = Switch::No;
+        session.machine.lock().switched(session.clock.now());
+        Poll::Ready(Ok(()))
+    }
+
+    /// Writes what there is, or its share of it: true when more could be written at once.
+    fn poll_write(&mut self, session: &Session, cx: &mut Context<'_>) -> Result<bool, ()> {
+        let mut written = 0;
+        while written < WRITE_CHUNK {
             if !self.blocked() {
                 session.machine.lock().outbox_mut().hand_out(&mut self.staged);
             }
             if !self.blocked() {
-                return Ok(());
+                return self.poll_flush(cx).map(|()| false);
             }
             match poll_write(&mut self.io, cx, &mut self.staged) {
-                Poll::Ready(Ok(1..)) => {}
+                Poll::Ready(Ok(count @ 1..)) => {
+                    written += count;
+                    self.unflushed = true;
+                }
                 Poll::Ready(_) => return Err(()),
-                Poll::Pending => return Ok(()),
+                Poll::Pending => return Ok(false),
             }
         }
+        Ok(true)
+    }
+
+    fn poll_flush(&mut self, cx: &mut Context<'_>) -> Result<(), ()> {
+        if self.unflushed {
+            match Pin::new(&mut self.io).poll_flush(cx) {
+                Poll::Ready(Ok(())) => self.unflushed = false,
+                Poll::Ready(Err(_)) => return Err(()),
+                Poll::Pending => {}
+            }
+        }
+        Ok(())
     }
 
     /// Reads once and handles all whole frames. Ready(Ok): there may be more.
@@ -291,6 +354,10 @@ impl<T: Io> Socket<T> {
             };
             match machine.receive(frame, now) {
                 Ok(Some(Event::Replied { token, reply })) => self.arrived.push((token, Ok(reply))),
+                Ok(Some(Event::Established(agreed))) if agreed.switches() => {
+                    self.switch = Switch::Agreed(agreed);
+                    return Ok(());
+                }
                 Ok(Some(Event::Failed { token, why })) => self.arrived.push((token, Err(call_failure(why)))),
                 Ok(_) => {}
                 Err(error) => {

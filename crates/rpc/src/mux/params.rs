@@ -1,7 +1,9 @@
 //! What can be set on a caller's Mux connection.
 
-use crate::Rules;
+use super::stream::Upgrade;
+use crate::{Pressure, Rules};
 use muxgate_wire::mux::server::ServerConfig;
+use std::sync::Arc;
 use std::time::Duration;
 
 /// Settings of a caller's connection.
@@ -19,4 +21,8 @@ pub struct ServerParams {
     pub rules: Rules,
     /// Settings of the session: handshake, limits.
     pub session: ServerConfig,
+    /// What the listener takes at once: when it is too much, callers are told to stay away for a while.
+    pub pressure: Pressure,
+    /// Begins TLS when the handshake says so. To be there if the session's offer says that TLS may begin.
+    pub upgrade: Option<Arc<dyn Upgrade>>,
 }

@@ -1,16 +1,19 @@
 //! A session for a caller: the socket on one side, tasks that answer calls on the other.
 
+use super::causes::{bound, refusal};
 use super::params::ServerParams;
-use super::{Clock, READ_CHUNK, READS_A_TURN, give_way};
+use super::stream::{Change, Stream, Switch, Upgrade};
+use super::{Clock, READ_CHUNK, READS_A_TURN, WRITE_CHUNK, WRITES_A_TURN, give_way};
 use crate::drain::Drain;
 use crate::events::Events;
 use crate::io::{Io, ReadBuffer, poll_write};
+use crate::pressure::{HOLD, Pressure, is_calm};
 use crate::request::Discarded;
-use crate::rules::WrongProtocol;
-use crate::{Failure, Request, Response, Rules, Serve, Why, bridge};
+use crate::tls::{Identity, tls_error};
+use crate::{Failure, Peer, Request, Response, Rules, Serve, Why, bridge};
 use bytes::{Buf, Bytes};
 use futures_util::task::AtomicWaker;
-use muxgate_wire::mux::frame;
+use muxgate_wire::mux::frame::{self, FrameError};
 use muxgate_wire::mux::message::Status;
 use muxgate_wire::mux::outbox::Staged;
 use muxgate_wire::mux::server::{Refusal, Request as MuxRequest, ServerEvent, ServerSession};
@@ -20,10 +23,11 @@ use parking_lot::Mutex;
 use std::future::{Future, poll_fn};
 use std::net::SocketAddr;
 use std::pin::{Pin, pin};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::task::{Context, Poll};
+use std::sync::{Arc, OnceLock};
+use std::task::{Context, Poll, ready};
 use std::time::Duration;
+use tokio::io::AsyncWrite;
 use tokio::task::AbortHandle;
 use tokio::time::{Instant, sleep_until};
 
@@ -42,18 +46,21 @@ pub(super) struct Session {
     wake: AtomicWaker,
     clock: Clock,
     peer: Option<SocketAddr>,
+    /// Who the caller is, once it has shown a certificate.
+    identity: OnceLock<Arc<Identity>>,
     /// Bytes of requests that are being answered.
     in_progress: AtomicUsize,
     max_in_progress: usize,
 }
 
 impl Session {
-    pub(super) fn new(params: &ServerParams, peer: Option<SocketAddr>) -> Self {
+    pub(super) fn new(params: &ServerParams, peer: Peer) -> Self {
         Self {
             machine: Mutex::new(ServerSession::new(params.session.clone())),
             wake: AtomicWaker::new(),
             clock: Clock::start(),
-            peer,
+            peer: peer.address,
+            identity: peer.identity.map_or_else(OnceLock::new, OnceLock::from),
             in_progress: AtomicUsize::new(0),
             max_in_progress: params.max_queued,
         }
@@ -67,13 +74,17 @@ impl Session {
     pub(super) async fn serve<T: Io, S: Serve>(self: &Arc<Self>, mut socket: Socket<T, S>, drain: &Drain) {
         let mut drained = drain.watch();
         let mut draining = false;
+        let mut refusals = socket.pressure.watch();
         let _ = self.machine.lock().tick(self.clock.now());
         let mut timer = pin!(sleep_until(self.clock.at(Duration::ZERO)));
         poll_fn(|cx| {
             self.wake.register(cx.waker());
             if !draining && drained.poll(cx).is_ready() {
                 draining = true;
-                self.machine.lock().drain();
+                socket.drain(self);
+            }
+            if refusals.poll(cx) {
+                socket.stay_away(&mut self.machine.lock(), self.clock.now());
             }
             loop {
                 if socket.turn(self, cx).is_ready() {
@@ -161,9 +172,13 @@ impl Drop for InProgress {
 
 /// What the connection's own task owns.
 pub(super) struct Socket<T, S> {
-    io: T,
+    io: Stream<T>,
+    switch: Switch,
+    upgrade: Option<Arc<dyn Upgrade>>,
     read: ReadBuffer,
     staged: Staged,
+    /// Something was written that the stream may still hold.
+    unflushed: bool,
     service: Arc<S>,
     events: Arc<dyn Events>,
     rules: Rules,
@@ -176,6 +191,14 @@ pub(super) struct Socket<T, S> {
     ended_at: Instant,
     /// Since when the caller has taken nothing although there is something to take.
     blocked_since: Option<Instant>,
+    pressure: Pressure,
+    max_in_flight: usize,
+    /// The caller was told to stay away (a lease of 0); then it is seen whether it may come back.
+    away_until: Option<Instant>,
+    /// The caller was asked for no more calls.
+    draining: bool,
+    /// Until when it is waited for the caller's word that it has heard.
+    hears_until: Option<Instant>,
     /// When something last came in or went out.
     last_active: Instant,
     /// Since when a frame is there of which the rest is missing.
@@ -192,15 +215,23 @@ impl<T: Io, S: Serve> Socket<T, S> {
     ) -> Self {
         read.set_largest(READ_CHUNK);
         Self {
-            io,
+            io: Stream::Plain(io),
+            switch: Switch::No,
+            upgrade: params.upgrade.clone(),
             read,
             staged: Staged::default(),
+            unflushed: false,
             service,
             events,
             rules: params.rules.clone(),
             max_frame: u32::try_from(params.max_frame).unwrap_or(u32::MAX),
             stall: params.stall,
             idle: params.idle,
+            pressure: params.pressure.clone(),
+            max_in_flight: params.session.max_in_flight,
+            away_until: None,
+            draining: false,
+            hears_until: None,
             ended: false,
             ended_at: Instant::now(),
             blocked_since: None,
@@ -212,19 +243,23 @@ impl<T: Io, S: Serve> Socket<T, S> {
     /// Reads and writes until the socket gives and takes no more. Ready: the connection is over.
     fn turn(&mut self, session: &Arc<Session>, cx: &mut Context<'_>) -> Poll<()> {
         // What detection has read already comes first.
-        if !self.read.bytes().is_empty() && self.handle_frames(session).is_err() {
+        if !self.read.bytes().is_empty() && !self.switch.is_due() && self.handle_frames(session).is_err() {
             return self.last_words(session, cx);
         }
-        let mut reads = 0;
+        let (mut reads, mut writes) = (0, 0);
         loop {
-            if self.poll_write(session, cx).is_err() {
-                return Poll::Ready(());
+            let Ok(more) = self.poll_write(session, cx) else { return Poll::Ready(()) };
+            if self.switch.is_due() && !more {
+                if ready!(self.poll_switch(session, cx)).is_err() {
+                    return Poll::Ready(());
+                }
+                continue;
             }
-            if reads == READS_A_TURN {
+            if reads == READS_A_TURN || writes == WRITES_A_TURN {
                 give_way(cx);
                 return Poll::Pending;
             }
-            if !self.ended {
+            if !self.ended && !self.switch.is_due() {
                 let missing = frame::needed(self.read.bytes());
                 match self.read.poll_fill(&mut self.io, cx, missing) {
                     Poll::Ready(Ok(0)) => {
@@ -245,18 +280,61 @@ impl<T: Io, S: Serve> Socket<T, S> {
                     Poll::Pending => {}
                 }
             }
+            if more {
+                writes += 1;
+                continue;
+            }
             return self.rest(session);
         }
+    }
+
+    /// Goes over to the stream that was agreed upon, once the Rinit is written. Err: the connection is over.
+    fn poll_switch(&mut self, session: &Arc<Session>, cx: &mut Context<'_>) -> Poll<Result<(), ()>> {
+        if session.machine.lock().is_drained() {
+            return Poll::Ready(Err(()));
+        }
+        if let Switch::Agreed(agreed) = self.switch {
+            if self.staged.has_remaining() || self.unflushed {
+                return Poll::Pending;
+            }
+            if agreed.tls && self.upgrade.is_none() {
+                return Poll::Ready(Err(()));
+            }
+            let change = Change {
+                tls: self.upgrade.clone().filter(|_| agreed.tls),
+                decompress: agreed.compressed.requests,
+                compress: agreed.compressed.responses,
+            };
+            self.io.change(self.read.take(), change);
+            self.switch = Switch::Changing;
+        }
+        match ready!(self.io.poll_changed(cx)) {
+            Ok(Some(identity)) => drop(session.identity.set(Arc::new(identity))),
+            Ok(None) => {}
+            Err(error) => {
+                tracing::debug!(peer = ?session.peer, %error, "TLS did not begin");
+                match tls_error(&error) {
+                    Some(error) => self.events.tls_failed(session.peer, error),
+                    None => self.events.decode_error("tls"),
+                }
+                return Poll::Ready(Err(()));
+            }
+        }
+        self.switch = Switch::No;
+        self.last_active = Instant::now();
+        session.machine.lock().switched();
+        Poll::Ready(Ok(()))
     }
 
     /// Nothing more to do now: is there anything to wait for?
     fn rest(&mut self, session: &Arc<Session>) -> Poll<()> {
         let machine = session.machine.lock();
-        let quiet = machine.in_flight() == 0 && machine.outbox().is_empty();
+        let written = machine.outbox().is_empty() && self.blocked_since.is_none();
+        let quiet = machine.in_flight() == 0 && written;
         if quiet {
             self.read.release();
         }
-        match machine.is_drained() || (self.ended && quiet) {
+        match (machine.is_drained() && written) || (self.ended && quiet) {
             true => Poll::Ready(()),
             false => Poll::Pending,
         }
@@ -268,24 +346,46 @@ impl<T: Io, S: Serve> Socket<T, S> {
         Poll::Ready(())
     }
 
-    fn poll_write(&mut self, session: &Arc<Session>, cx: &mut Context<'_>) -> Result<(), ()> {
-        loop {
+    /// Writes what there is, or its share of it: true when more could be written at once.
+    fn poll_write(&mut self, session: &Arc<Session>, cx: &mut Context<'_>) -> Result<bool, ()> {
+        let mut written = 0;
+        while written < WRITE_CHUNK {
             if !self.staged.has_remaining() {
                 session.machine.lock().outbox_mut().hand_out(&mut self.staged);
             }
             if !self.staged.has_remaining() {
-                self.blocked_since = None;
-                return Ok(());
+                return self.poll_flush(cx).map(|()| false);
             }
             match poll_write(&mut self.io, cx, &mut self.staged) {
-                Poll::Ready(Ok(1..)) => self.blocked_since = None,
+                Poll::Ready(Ok(count @ 1..)) => {
+                    written += count;
+                    self.unflushed = true;
+                    self.blocked_since = None;
+                }
                 Poll::Ready(_) => return Err(()),
+                Poll::Pending => {
+                    self.blocked_since.get_or_insert_with(Instant::now);
+                    return Ok(false);
+                }
+            }
+        }
+        Ok(true)
+    }
+
+    /// Sees to it that nothing of what was written stays in a stream that buffers.
+    fn poll_flush(&mut self, cx: &mut Context<'_>) -> Result<(), ()> {
+        if self.unflushed {
+            match Pin::new(&mut self.io).poll_flush(cx) {
+                Poll::Ready(Ok(())) => self.unflushed = false,
+                Poll::Ready(Err(_)) => return Err(()),
                 Poll::Pending => {
                     self.blocked_since.get_or_insert_with(Instant::now);
                     return Ok(());
                 }
             }
         }
+        self.blocked_since = None;
+        Ok(())
     }
 
     fn handle_frames(&mut self, session: &Arc<Session>) -> Result<(), ()> {
@@ -303,7 +403,11 @@ impl<T: Io, S: Serve> Socket<T, S> {
                     self.partial_since.get_or_insert(now);
                     return Ok(());
                 }
-                Err(_) => {
+                Err(FrameError::TooLong { .. }) => {
+                    self.events.limited("frame_too_long");
+                    return Err(());
+                }
+                Err(FrameError::TooShort { .. }) => {
                     self.events.decode_error("frame");
                     return Err(());
                 }
@@ -317,11 +421,23 @@ impl<T: Io, S: Serve> Socket<T, S> {
                     let _ = running.discarded.set(why);
                     running.task.abort();
                 }
-                Ok(ServerEvent::Refused { why, .. }) => self.events.limited(refusal(&why)),
+                Ok(ServerEvent::Established(agreed)) if agreed.switches() => {
+                    self.switch = Switch::Agreed(agreed);
+                    return Ok(());
+                }
+                Ok(ServerEvent::Refused { why, .. }) => {
+                    self.events.limited(refusal(&why));
+                    if matches!(why, Refusal::InFlight | Refusal::Queued) {
+                        self.stay_away(&mut machine, session.clock.now());
+                    }
+                }
                 Ok(_) => {}
                 Err(error) => {
                     tracing::debug!(peer = ?session.peer, %error, "a Mux session broke");
-                    self.events.decode_error("session");
+                    match bound(&error) {
+                        Some(cause) => self.events.limited(cause),
+                        None => self.events.decode_error("session"),
+                    }
                     return Err(());
                 }
             }
@@ -330,7 +446,7 @@ impl<T: Io, S: Serve> Socket<T, S> {
 
     /// Starts the task that answers a call. The lock that is held keeps its answer back until the call is recorded.
     fn start(
-        &self,
+        &mut self,
         session: &Arc<Session>,
         machine: &mut ServerSession<Running>,
         call: Call,
@@ -338,8 +454,7 @@ impl<T: Io, S: Serve> Socket<T, S> {
         now: Instant,
     ) {
         let built = build(request, session.peer, now).and_then(|mut request| {
-            let wrong = |wrong: WrongProtocol| Failure::new(Why::BadRequest, wrong.to_string());
-            self.rules.apply(&mut request.body).map_err(wrong)?;
+            self.rules.apply(&mut request.body)?;
             Ok(request)
         });
         let mut request = match built {
@@ -355,12 +470,14 @@ impl<T: Io, S: Serve> Socket<T, S> {
         if held + machine.outbox().queued_bytes() > session.max_in_progress {
             session.in_progress.fetch_sub(bytes, Ordering::Relaxed);
             self.events.limited("bytes_in_progress");
+            self.stay_away(machine, session.clock.now());
             let failure =
                 Failure::new(Why::Overload, "too many bytes of calls in progress on the connection");
             return answer(machine, call, Err(failure));
         }
         let discarded = Discarded::default();
         request.local.discarded = Some(Arc::clone(&discarded));
+        request.local.identity = session.identity.get().cloned();
         let in_progress = InProgress { session: Arc::clone(session), bytes };
         let service = Arc::clone(&self.service);
         // Boxed, since the runtime would move what is large several times before it is at its place.
@@ -371,6 +488,39 @@ impl<T: Io, S: Serve> Socket<T, S> {
         machine.accept(call, Running { task: task.abort_handle(), discarded });
     }
 
+    /// Asks the caller for no more calls, now by a lease and then for good.
+    fn drain(&mut self, session: &Session) {
+        let mut machine = session.machine.lock();
+        if self.away_until.take().is_none() && !self.draining {
+            machine.lease(0, session.clock.now());
+        }
+        if !self.draining {
+            self.hears_until = Some(Instant::now() + self.stall);
+        }
+        self.draining = true;
+        machine.drain();
+    }
+
+    /// Tells the caller to stay away for a while, if it does not know yet.
+    fn stay_away(&mut self, machine: &mut ServerSession<Running>, now: Duration) {
+        if self.away_until.is_none() && !self.draining {
+            machine.lease(0, now);
+            self.away_until = Some(Instant::now() + HOLD);
+        }
+    }
+
+    /// Tells the caller that it is welcome again, if it is.
+    fn may_come_back(&mut self, session: &Session, machine: &mut ServerSession<Running>, now: Instant) {
+        let bytes = session.in_progress.load(Ordering::Relaxed) + machine.outbox().queued_bytes();
+        let calm = self.pressure.is_calm()
+            && is_calm(machine.in_flight(), self.max_in_flight)
+            && is_calm(bytes, session.max_in_progress);
+        self.away_until = (!calm).then(|| now + HOLD);
+        if calm {
+            machine.lease(u32::MAX, session.clock.now());
+        }
+    }
+
     /// The next moment at which something is due.
     fn due(&self, session: &Session) -> Option<Instant> {
         let machine = session.machine.lock();
@@ -379,7 +529,7 @@ impl<T: Io, S: Serve> Socket<T, S> {
             self.blocked_since.into_iter().chain(self.partial_since).min().map(|since| since + self.stall);
         let tick = machine.next_tick().map(|at| session.clock.at(at));
         let probe = self.ended.then(|| self.last_active + PROBE_EVERY);
-        [idle, stall, tick, probe].into_iter().flatten().min()
+        [idle, stall, tick, probe, self.away_until, self.hears_until].into_iter().flatten().min()
     }
 
     /// Something is due; false ends the connection.
@@ -401,14 +551,25 @@ impl<T: Io, S: Serve> Socket<T, S> {
             self.events.limited("slow_frame");
             return false;
         }
-        let mut machine = session.machine.lock();
         if self.idle.is_some_and(|idle| self.last_active + idle <= now) {
-            machine.drain();
+            self.events.limited("idle_time");
+            self.drain(session);
             // Once is enough: what remains is the caller's turn, or the drain limit.
             self.idle = None;
         }
-        if machine.tick(session.clock.now()).is_err() {
-            self.events.limited("handshake_or_partial");
+        let mut machine = session.machine.lock();
+        if self.away_until.is_some_and(|until| until <= now) {
+            self.may_come_back(session, &mut machine, now);
+        }
+        if self.hears_until.is_some_and(|until| until <= now) {
+            self.hears_until = None;
+            // Some callers never say so; they get nacks from now on, and the connection ends with its last call.
+            if machine.stop_waiting() {
+                self.events.limited("unheard_drain");
+            }
+        }
+        if let Err(error) = machine.tick(session.clock.now()) {
+            self.events.limited(bound(&error).unwrap_or("slow_handshake"));
             return false;
         }
         true
@@ -432,17 +593,5 @@ fn build(request: MuxRequest, peer: Option<SocketAddr>, now: Instant) -> Result<
             request.ctx.trace = treq.trace;
             Ok(request)
         }
-    }
-}
-
-/// The cause under which a refusal is counted.
-fn refusal(why: &Refusal) -> &'static str {
-    match why {
-        Refusal::Malformed(_) => "malformed_dispatch",
-        Refusal::TooLarge => "message_too_large",
-        Refusal::InFlight => "in_flight",
-        Refusal::Queued => "queued",
-        Refusal::Lease => "lease",
-        Refusal::Draining => "draining",
     }
 }

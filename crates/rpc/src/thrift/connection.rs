@@ -9,7 +9,6 @@ use crate::io::{Io, ReadBuffer, frame, write_all};
 use crate::{Failure, Flags, Payload, Request, Why};
 use bytes::{Bytes, BytesMut};
 use muxgate_wire::thrift::{MessageHead, framing, peek, seqid};
-use std::io;
 use std::task::{Context, Poll, Waker};
 use tokio::time::Instant;
 
@@ -27,6 +26,8 @@ pub(super) struct Connection<T> {
     oneway_sent: bool,
     /// Since when no call is on it.
     pub(super) idle_since: Instant,
+    /// When it takes no more calls; none for never.
+    pub(super) ends: Option<Instant>,
 }
 
 /// Refuses a call that could not be sent, before a connection is lent to it.
@@ -55,6 +56,7 @@ impl<T: Io> Connection<T> {
             serial: 0,
             oneway_sent: false,
             idle_since: Instant::now(),
+            ends: None,
         }
     }
 
@@ -132,6 +134,16 @@ impl<T: Io> Connection<T> {
         })
     }
 
+    /// Whether its life time is over.
+    pub(super) fn is_old(&self, now: Instant) -> bool {
+        self.ends.is_some_and(|at| at <= now)
+    }
+
+    /// The same, for those who do not have the time at hand: it is looked at only if there is a life time.
+    pub(super) fn has_grown_old(&self) -> bool {
+        self.ends.is_some() && self.is_old(Instant::now())
+    }
+
     /// Whether all that the peer has sent so far was asked for. Reads nothing.
     pub(super) fn is_settled(&mut self) -> bool {
         if !self.read.bytes().is_empty() {
@@ -176,11 +188,6 @@ fn bad_reply(text: String) -> Failure {
 
 fn lost(text: impl Into<std::borrow::Cow<'static, str>>) -> Failure {
     Failure::new(Why::ConnectionLost, text)
-}
-
-/// Told apart only in the text: a refused connection, a time-out, no route.
-pub(super) fn connect_failure(error: &io::Error) -> Failure {
-    Failure::new(Why::Connect, format!("cannot connect: {error}"))
 }
 
 #[cfg(test)]

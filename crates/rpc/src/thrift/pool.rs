@@ -128,7 +128,7 @@ impl<T: Io> Pool<T> {
         state.open -= 1;
     }
 
-    /// Closes unused connections that the peer has closed, that are not clean, or that were not used for long.
+    /// Closes unused connections that the peer has closed, that are not clean, that were not used for long, or that are old.
     pub(super) fn tidy(&self) {
         let now = Instant::now();
         let mut gone = Vec::new();
@@ -139,7 +139,8 @@ impl<T: Io> Pool<T> {
                 let connection = &mut state.idle[at];
                 let clean = connection.is_clean();
                 connection.release();
-                if now - connection.idle_since < self.bounds.idle && clean {
+                let young = now - connection.idle_since < self.bounds.idle && !connection.is_old(now);
+                if young && clean {
                     at += 1;
                 } else {
                     gone.push(state.idle.remove(at));
@@ -167,9 +168,11 @@ impl<T: Io> Lent<T> {
     }
 
     /// Gives the connection back for the next call: its reply has been read whole. One on which more has come than was
-    /// asked for is closed.
+    /// asked for, or that has grown old, is closed.
     pub(super) fn give_back(mut self) {
-        if let Some(connection) = self.connection.take_if(|connection| connection.is_settled()) {
+        let may_stay =
+            |connection: &mut Connection<T>| connection.is_settled() && !connection.has_grown_old();
+        if let Some(connection) = self.connection.take_if(may_stay) {
             self.connection = self.pool.take_back(connection).err();
             self.returned = self.connection.is_none();
         }
@@ -185,5 +188,55 @@ impl<T: Io> Drop for Lent<T> {
             self.pool.events.closed();
         }
         self.pool.forget();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::Transport;
+    use super::*;
+    use crate::events::Uncounted;
+    use futures_util::poll;
+    use std::pin::pin;
+    use tokio::io::{AsyncWriteExt, DuplexStream, duplex};
+
+    fn pool() -> Arc<Pool<DuplexStream>> {
+        let bounds = Bounds { max_size: 1, max_waiters: 1, idle: Duration::from_secs(60) };
+        Arc::new(Pool::new(bounds, Arc::new(Uncounted)))
+    }
+
+    /// Whoever waits gets no connection on which more has come than was asked for, but the right to make one.
+    #[tokio::test]
+    async fn an_unclean_connection_is_not_handed_on() {
+        for sent in [&b""[..], b"more"] {
+            let pool = pool();
+            let mut lent = pool.lend().await.unwrap();
+            assert!(lent.connection.is_none());
+            let (ours, mut theirs) = duplex(64);
+            lent.connection = Some(Connection::new(ours, Transport::Framed, 1024));
+            let mut waiting = pin!(pool.lend());
+            assert!(poll!(&mut waiting).is_pending());
+            assert!(pool.is_full());
+            theirs.write_all(sent).await.unwrap();
+            lent.give_back();
+            let next = waiting.await.unwrap();
+            assert_eq!(next.connection.is_some(), sent.is_empty());
+            drop(next);
+            assert!(!pool.is_full(), "its place is free again");
+        }
+    }
+
+    #[tokio::test]
+    async fn a_connection_is_lent_again_while_its_peer_is_quiet() {
+        let pool = pool();
+        let (ours, theirs) = duplex(64);
+        let mut lent = pool.lend().await.unwrap();
+        lent.connection = Some(Connection::new(ours, Transport::Buffered, 1024));
+        lent.give_back();
+        let again = pool.lend().await.unwrap();
+        assert!(again.connection.is_some());
+        again.give_back();
+        drop(theirs);
+        assert!(pool.lend().await.unwrap().connection.is_none(), "the peer has closed it");
     }
 }

@@ -24,13 +24,15 @@ mod write;
 use crate::drain::{Drain, DrainWatch};
 use crate::events::Events;
 use crate::io::{Io, ReadBuffer};
-use crate::{Request, Rules, Serve};
+use crate::{Peer, Request, Rules, Serve};
 use asked::{Envelope, Reader, Reply, Settled};
 use bytes::Bytes;
-use cutter::Cutter;
+use cutter::{Cutter, Lost};
 use line::Line;
-use std::future::{Pending, poll_fn};
-use std::net::SocketAddr;
+use muxgate_wire::mux::limits::Limits;
+use muxgate_wire::thrift::MAX_DEPTH;
+use std::future::{Future, Pending, poll_fn};
+use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::task::Poll;
 use std::time::Duration;
@@ -64,6 +66,10 @@ pub struct ServerParams {
     pub stall: Duration,
     /// A connection without a call is closed after this time.
     pub idle: Option<Duration>,
+    /// Bounds of what a request's header brings.
+    pub limits: Limits,
+    /// Deepest nesting of messages that have to be walked: those without frames. [`MAX_DEPTH`] at most.
+    pub max_nesting: usize,
     /// Shared by all connections of a listener: [`MAX_ONEWAYS`] oneway calls go on beside what their connections do.
     pub oneways: Arc<Semaphore>,
     /// Calls that run at once; [`MAX_AT_ONCE`] at most.
@@ -81,6 +87,8 @@ impl ServerParams {
             max_frame,
             stall,
             idle,
+            limits: Limits::DEFAULT,
+            max_nesting: MAX_DEPTH,
             oneways: Arc::new(Semaphore::new(MAX_ONEWAYS)),
             max_at_once: MAX_AT_ONCE,
             max_held: 16 << 20,
@@ -99,7 +107,7 @@ pub struct Caller<T> {
     /// What it speaks.
     pub framing: Framing,
     /// Who it is.
-    pub peer: Option<SocketAddr>,
+    pub peer: Peer,
 }
 
 /// Serves one connection until the caller leaves, breaks the protocol, or `drain` begins and no call is left.
@@ -116,7 +124,7 @@ pub async fn serve<T: Io>(
         read,
         ended: false,
         lost: false,
-        cutter: Cutter::new(framing, params.max_frame),
+        cutter: Cutter::new(framing, params.max_frame, params.max_nesting),
         reader: Reader::new(framing, peer, params, events),
         line: None,
         service,
@@ -149,7 +157,7 @@ impl<T: Io, S: Serve> Session<'_, T, S> {
     /// One call and its answer, in most cases; none when the connection is to be closed.
     async fn turn(&mut self, drain: &mut DrainWatch) -> Option<()> {
         if self.line.is_some() {
-            let answer = self.wait(None::<Pending<Option<Reply>>>).await?;
+            let answer = self.wait(None::<Pin<&mut Pending<Option<Reply>>>>).await?;
             if self.line.as_ref().is_some_and(|line| line.is_empty()) {
                 self.line = None;
             }
@@ -168,7 +176,8 @@ impl<T: Io, S: Serve> Session<'_, T, S> {
                 .await
             }
             Ok((request, envelope)) => {
-                let answer = self.wait(Some(call(self.service, request, envelope))).await?;
+                let mut call = pin!(call(self.service, request, envelope));
+                let answer = self.wait(Some(call.as_mut())).await?;
                 self.give(answer).await
             }
             Err(settled) => self.settle(settled).await,
@@ -209,7 +218,10 @@ impl<T: Io, S: Serve> Session<'_, T, S> {
                 polled
             });
             let filled = match idle {
-                Some(idle) => timeout(idle, fill).await.unwrap_or(Ok(0)),
+                Some(idle) => timeout(idle, fill).await.unwrap_or_else(|_| {
+                    self.events.limited("idle_time");
+                    Ok(0)
+                }),
                 None => fill.await,
             };
             self.ended |= !matches!(filled, Ok(1..));
@@ -236,14 +248,22 @@ impl<T: Io, S: Serve> Session<'_, T, S> {
             Ok(None) if self.ended => Some(None),
             Ok(None) => None,
             Err(lost) => {
-                self.events.decode_error(lost.cause);
-                self.lost = true;
-                if let Some(body) = lost.last_words {
-                    let _ = self.write(Reply::plain(body)).await;
+                if let Some(reply) = self.lose(lost) {
+                    let _ = self.write(reply).await;
                 }
                 Some(None)
             }
         }
+    }
+
+    /// Notes that nothing more can be read, and gives what is still to be said.
+    fn lose(&mut self, lost: Lost) -> Option<Reply> {
+        match lost.is_limit {
+            true => self.events.limited(lost.cause),
+            false => self.events.decode_error(lost.cause),
+        }
+        self.lost = true;
+        lost.last_words.map(Reply::plain)
     }
 
     async fn rest_of_message(&mut self) -> Option<Bytes> {
@@ -259,8 +279,15 @@ impl<T: Io, S: Serve> Session<'_, T, S> {
 }
 
 /// Makes a call, and puts what comes of it into the form of its caller; none for one that has no reply.
-async fn call<S: Serve>(service: &Arc<S>, mut request: Request, envelope: Envelope) -> Option<Reply> {
-    let asked = request.body.clone();
-    let result = service.call(&mut request).await;
-    Reply::of(result, &asked, envelope)
+#[expect(clippy::manual_async_fn, reason = "an async function would have room for the request twice")]
+fn call<S: Serve>(
+    service: &Arc<S>,
+    mut request: Request,
+    envelope: Envelope,
+) -> impl Future<Output = Option<Reply>> + Send {
+    async move {
+        let asked = request.body.clone();
+        let result = service.call(&mut request).await;
+        Reply::of(result, &asked, envelope)
+    }
 }

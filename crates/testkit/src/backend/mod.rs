@@ -67,10 +67,12 @@ pub enum Reply {
     Declared(String),
     /// These bytes in place of the Thrift message.
     Bytes(Bytes),
-    /// The usual reply, with these contexts (Mux only).
+    /// The usual reply, with these contexts (Mux), or this info (THeader).
     With(Pairs),
     /// These bytes on the connection as they are, whatever it speaks; then it is closed.
     Raw(Bytes),
+    /// What the service answers, byte by byte.
+    Drip,
     /// Half of what the service answers; then the connection is closed.
     Cut,
 }
@@ -236,6 +238,16 @@ impl Backend {
         self.shared.accepts.lock().lz4 = true;
     }
 
+    /// From now on Mux clients are told to cut bodies into pieces of so many bytes.
+    pub fn ask_for_pieces(&self, window: u32) {
+        self.shared.accepts.lock().window = Some(window);
+    }
+
+    /// From now on connections carry messages without frames, which is not always told from their first bytes.
+    pub fn expect_no_frames(&self) {
+        self.shared.accepts.lock().buffered = true;
+    }
+
     /// Sets what is done with the next calls, one each, before the plan holds again.
     pub fn script(&self, plans: impl IntoIterator<Item = Plan>) {
         self.shared.script.lock().extend(plans);
@@ -291,7 +303,18 @@ impl Backend {
     ///
     /// # Panics
     /// With what has happened, if it does not in time.
-    pub async fn wait<T>(&self, what: &str, mut look: impl FnMut(&[Event]) -> Option<T>) -> T {
+    pub async fn wait<T>(&self, what: &str, look: impl FnMut(&[Event]) -> Option<T>) -> T {
+        match self.find(look).await {
+            Some(found) => found,
+            None => panic!("waited for {what}; the backend saw {:#?}", self.events()),
+        }
+    }
+
+    /// The same without a panic: `None` if it does not in time.
+    ///
+    /// # Panics
+    /// Never: the backend is here as long as this waits.
+    pub async fn find<T>(&self, mut look: impl FnMut(&[Event]) -> Option<T>) -> Option<T> {
         let mut events = self.shared.events.subscribe();
         let search = async {
             loop {
@@ -301,10 +324,7 @@ impl Backend {
                 events.changed().await.expect("the backend is here");
             }
         };
-        match tokio::time::timeout(LIMIT, search).await {
-            Ok(found) => found,
-            Err(_) => panic!("waited for {what}; the backend saw {:#?}", self.events()),
-        }
+        tokio::time::timeout(LIMIT, search).await.ok()
     }
 
     /// Waits until `n` calls have come in.

@@ -26,6 +26,10 @@
 //!
 //! A tag's life: free -> live (dispatch) -> free (reply, Rerr), or -> cancelled (cancel) -> free (any R message for it),
 //! or -> lost (cancel of a half-sent request, which Finagle servers never answer) -> free (should an answer come).
+//!
+//! The form of requests: a server that shook hands knows Tdispatch. Without handshake that is not known until the first
+//! Rdispatch; a dispatch that is answered by an Rerr before is sent again as a Treq, and so are all that follow. Finagle
+//! does so after a handshake too, and then loses contexts for good because of one Rerr.
 
 mod dispatch;
 mod handshake;
@@ -39,7 +43,7 @@ use super::fragment::Reassembly;
 use super::frame::{Tag, kind};
 use super::handshake::{Agreed, Offer};
 use super::limits::{self, Limits};
-use super::message::Rdispatch;
+use super::message::{Rdispatch, Treq};
 use super::outbox::{Outbox, Ticket};
 use super::session::{Call, SessionError};
 use super::tags::FreeTags;
@@ -176,7 +180,13 @@ pub struct ClientCounts {
 #[derive(Debug)]
 enum Slot<T> {
     Free,
-    Live { stamp: u32, token: T, ticket: Option<Ticket> },
+    Live {
+        stamp: u32,
+        token: T,
+        ticket: Option<Ticket>,
+        /// The request in its old form, as long as it is not known whether the server knows the new one.
+        again: Option<Box<Treq>>,
+    },
     Cancelled,
     Lost,
 }
@@ -191,11 +201,21 @@ enum Phase {
     Closed,
 }
 
+/// In which form requests are sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Form {
+    /// As Tdispatch, of which it is not known yet whether the server knows it.
+    Unproven,
+    Tdispatch,
+    Treq,
+}
+
 /// See the module's text. `T` is what the caller wants back with each reply.
 #[derive(Debug)]
 pub struct ClientSession<T> {
     config: ClientConfig,
     phase: Phase,
+    form: Form,
     outbox: Outbox,
     /// By tag number.
     slots: Vec<Slot<T>>,
@@ -241,6 +261,7 @@ impl<T> ClientSession<T> {
             partials: Reassembly::new(config.limits),
             config,
             phase,
+            form: Form::Unproven,
             outbox,
             slots: Vec::new(),
             stamp: 0,

@@ -26,6 +26,20 @@ struct Partial {
     touched: Duration,
 }
 
+/// Size from which on a partial message grows in long strides: each time it moves, all calls of the session wait.
+const LARGE: usize = 1 << 20;
+/// By how much it grows then. Memory that is not written yet costs nothing but addresses.
+const STRIDE: usize = 16;
+
+impl Partial {
+    fn make_room(&mut self, piece: usize, most: usize) {
+        let len = self.bytes.len();
+        if len >= LARGE && self.bytes.capacity() - len < piece {
+            self.bytes.reserve(most.min(len * STRIDE).saturating_sub(len).max(piece));
+        }
+    }
+}
+
 /// The partial messages of one session.
 #[derive(Debug, Default)]
 pub struct Reassembly {
@@ -65,6 +79,7 @@ impl Reassembly {
             && self.bytes + piece.len() <= self.limits.partial_bytes;
         if fits {
             // Copied, so that a small piece does not hold on to a large read buffer.
+            partial.make_room(piece.len(), self.limits.message_bytes);
             partial.bytes.extend_from_slice(piece);
             self.bytes += piece.len();
         } else {

@@ -4,8 +4,9 @@ use std::time::Duration;
 
 /// Largest frame length accepted by default, in bytes (type, tag and body).
 pub const MAX_FRAME: u32 = 16 << 20;
-/// Window announced in the handshake by default: peers cut longer messages, so no frame blocks a connection for long.
-pub const WINDOW: u32 = 1 << 20;
+/// Window announced in the handshake by default: peers cut longer messages, so that a small one waits for no more than so
+/// many bytes of a large one. As much as two reads bring; larger pieces are hardly faster.
+pub const WINDOW: u32 = 128 << 10;
 /// Largest reassembled message, in bytes: in pieces or not, the limit is the same.
 pub const MAX_MESSAGE: usize = 16 << 20;
 /// Bytes of all partial messages of one session together.

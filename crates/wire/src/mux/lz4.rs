@@ -166,8 +166,11 @@ fn header(input: &[u8], max_block: usize) -> Result<Option<Header>, Lz4Error> {
     if !matches!(method, STORED | COMPRESSED) {
         return Err(Lz4Error::Method(method));
     }
-    if let Some(len) = [decompressed, compressed].into_iter().find(|len| *len as usize > max) {
-        return Err(Lz4Error::TooLong { len, max });
+    // A compressor that does not store what it cannot make smaller makes it a little larger.
+    for (len, max) in [(decompressed, max), (compressed, max + max / 255 + 16)] {
+        if len as usize > max {
+            return Err(Lz4Error::TooLong { len, max });
+        }
     }
     let stored_otherwise = method == STORED && compressed != decompressed;
     if stored_otherwise || (compressed == 0) != (decompressed == 0) {
@@ -273,7 +276,7 @@ mod tests {
         assert_eq!(small_blocks, Err(Lz4Error::TooLong { len: 1025, max: 1024 }));
         assert_eq!(
             with(8, b"\x2f\xff\xff\xff\xff"),
-            Err(Lz4Error::TooLong { len: u32::MAX, max: MAX_BLOCK })
+            Err(Lz4Error::TooLong { len: u32::MAX, max: MAX_BLOCK + MAX_BLOCK / 255 + 16 })
         );
         assert_eq!(with(13, &[0; 4]), Err(Lz4Error::Lengths { compressed: 15, decompressed: 0 }));
         assert_eq!(with(8, &[0x16]), Err(Lz4Error::Lengths { compressed: 15, decompressed: 1000 }));

@@ -10,10 +10,10 @@
 //!    | any other message          |      |                                   |
 //!    | (no handshake; handled)    |      |                                   |
 //!    +----------------------------+------+---> OPEN <------------------------+
-//!                                              | drain (Tlease 0, Tdrain)
+//!                                              | drain (Tdrain)
 //!                                              v
 //!                                           DRAINING (still served; or, when refusing, nacked)
-//!                                              | Rdrain tag 1
+//!                                              | Rdrain tag 1, or waited for long enough
 //!                                              v
 //!                                           DRAINED (nacked; the caller closes once `is_drained`)
 //! ```
@@ -246,6 +246,16 @@ impl<U> ServerSession<U> {
             self.phase = Phase::Draining;
             self.outbox.push_control(kind::TDRAIN, Tag::SESSION, &[]);
         }
+    }
+
+    /// Waits no longer for the client to acknowledge the drain: from now on only what is in flight is left, as if it had.
+    /// `false` if it has, or was not asked.
+    pub fn stop_waiting(&mut self) -> bool {
+        let waiting = self.phase == Phase::Draining;
+        if waiting {
+            self.phase = Phase::Drained;
+        }
+        waiting
     }
 
     /// Whether a drain has come to its end: acknowledged, nothing in flight, everything written. A client that has not

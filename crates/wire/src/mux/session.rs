@@ -42,6 +42,8 @@ pub enum SessionError {
     Peer(String),
     /// The handshake failed.
     Handshake(HandshakeError),
+    /// TLS or compression did not begin as agreed.
+    Switch(String),
     /// The handshake took too long.
     HandshakeTimeout,
     /// A ping was not answered in time.
@@ -64,6 +66,7 @@ impl fmt::Display for SessionError {
             Self::DuplicateTag(tag) => write!(f, "tag {tag} is already in flight"),
             Self::Peer(text) => write!(f, "peer reports: {text}"),
             Self::Handshake(error) => write!(f, "handshake: {error}"),
+            Self::Switch(text) => write!(f, "stream did not become what was agreed: {text}"),
             Self::HandshakeTimeout => f.write_str("handshake took too long"),
             Self::PingTimeout => f.write_str("ping was not answered"),
             Self::TooManyPartials => f.write_str("too many partial messages"),

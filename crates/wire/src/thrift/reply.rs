@@ -73,7 +73,7 @@ fn application<'a, R: Read<'a>>(mut reader: R) -> Result<ReplyClass, ThriftError
                 message = text.start..text.end.min(text.start.saturating_add(MAX_TEXT));
             }
             (2, Type::I32) => kind = reader.i32()?,
-            (_, ty) => skip_value(&mut reader, ty, field.inline)?,
+            (_, ty) => skip_value(&mut reader, ty, field.inline, 1)?,
         }
     }
     Ok(ReplyClass::Application { kind: kind.into(), message })

@@ -2,7 +2,7 @@
 
 use super::cursor::Cursor;
 use super::error::{ThriftError, Why};
-use super::types::{Read, Type};
+use super::types::{Field, Read, Type};
 use super::{Protocol, binary, compact};
 
 /// Deepest nesting of structs, lists, sets and maps: Apache's default.
@@ -27,12 +27,19 @@ enum Open {
 pub struct Skipper {
     stack: [Open; MAX_DEPTH],
     depth: usize,
+    deepest: usize,
 }
 
 impl Skipper {
     /// Ready to skip the fields of a struct, up to and with its stop.
     pub fn of_struct() -> Self {
-        Self { stack: [Open::Struct { last: 0 }; MAX_DEPTH], depth: 1 }
+        Self::of_struct_within(MAX_DEPTH)
+    }
+
+    /// The same, with at most `deepest` levels; [`MAX_DEPTH`] at most.
+    pub fn of_struct_within(deepest: usize) -> Self {
+        let deepest = deepest.min(MAX_DEPTH);
+        Self { stack: [Open::Struct { last: 0 }; MAX_DEPTH], depth: 1, deepest }
     }
 
     /// Walks on until the value ends; the reader then stands behind it.
@@ -41,30 +48,20 @@ impl Skipper {
     /// What [`Why`] lists. The reader then stands before the step that failed.
     pub fn run<'a, R: Read<'a>>(&mut self, reader: &mut R) -> Result<(), ThriftError> {
         while self.depth > 0 {
-            let mark = reader.cursor().at();
-            if let Err(error) = self.step(reader) {
-                reader.cursor().seek(mark);
-                return Err(error);
-            }
+            self.step(reader)?;
         }
         Ok(())
     }
 
-    /// One field, element, or run of elements of fixed size. Changes the stack only when all of it was there.
+    /// One container entered or left, and the scalars before it. What was not all there is neither counted nor passed.
     fn step<'a, R: Read<'a>>(&mut self, reader: &mut R) -> Result<(), ThriftError> {
         let top = self.depth.wrapping_sub(1);
         let Some(open) = self.stack.get(top).copied() else { return Ok(()) };
-        let (after, ty) = match open {
-            Open::Struct { last } => match reader.field(last)? {
+        let mark = reader.cursor().at();
+        let (after, ty, mark) = match open {
+            Open::Struct { last } => match self.fields(reader, top, last)? {
                 None => return self.close(),
-                Some(field) => {
-                    let after = Open::Struct { last: field.id };
-                    if field.inline.is_some() {
-                        self.put(top, after);
-                        return Ok(());
-                    }
-                    (after, field.ty)
-                }
+                Some((field, mark)) => (Open::Struct { last: field.id }, field.ty, mark),
             },
             Open::Items { left: 0, .. } | Open::Entries { left: 0, .. } => return self.close(),
             Open::Items { ty, left } => {
@@ -72,20 +69,62 @@ impl Skipper {
                     reader.cursor().take((left as usize).saturating_mul(size))?;
                     return self.close();
                 }
-                (Open::Items { ty, left: left - 1 }, ty)
+                (Open::Items { ty, left: left - 1 }, ty, mark)
             }
             Open::Entries { key, value, left } => {
                 let after = Open::Entries { key, value, left: left - 1 };
-                (after, if left % 2 == 0 { key } else { value })
+                (after, if left % 2 == 0 { key } else { value }, mark)
             }
         };
-        let inner = self.enter(reader, ty)?;
-        self.put(top, after);
-        if let Some(inner) = inner {
-            self.put(self.depth, inner);
-            self.depth += 1;
+        match self.enter(reader, ty) {
+            Ok(inner) => {
+                self.put(top, after);
+                if let Some(inner) = inner {
+                    self.put(self.depth, inner);
+                    self.depth += 1;
+                }
+                Ok(())
+            }
+            Err(error) => {
+                reader.cursor().seek(mark);
+                Err(error)
+            }
         }
-        Ok(())
+    }
+
+    /// Skips fields up to the end of the struct, which is `None`, or to one that is a container, of which the header is
+    /// read; with it comes where that header began.
+    #[inline]
+    fn fields<'a, R: Read<'a>>(
+        &mut self,
+        reader: &mut R,
+        top: usize,
+        mut last: i16,
+    ) -> Result<Option<(Field, usize)>, ThriftError> {
+        loop {
+            let mark = reader.cursor().at();
+            let skipped = match reader.field(last) {
+                Ok(None) => return Ok(None),
+                Ok(Some(field)) if field.inline.is_some() => Ok(field.id),
+                Ok(Some(field)) if !field.ty.is_container() => {
+                    skip_scalar(reader, field.ty).map(|()| field.id)
+                }
+                Ok(Some(field)) => {
+                    // The struct may be left here for more bytes.
+                    self.put(top, Open::Struct { last });
+                    return Ok(Some((field, mark)));
+                }
+                Err(error) => Err(error),
+            };
+            match skipped {
+                Ok(id) => last = id,
+                Err(error) => {
+                    self.put(top, Open::Struct { last });
+                    reader.cursor().seek(mark);
+                    return Err(error);
+                }
+            }
+        }
     }
 
     fn close(&mut self) -> Result<(), ThriftError> {
@@ -101,7 +140,7 @@ impl Skipper {
 
     /// Skips a scalar, or reads the header of a container.
     fn enter<'a, R: Read<'a>>(&self, reader: &mut R, ty: Type) -> Result<Option<Open>, ThriftError> {
-        if ty.is_container() && self.depth >= MAX_DEPTH {
+        if ty.is_container() && self.depth >= self.deepest {
             return Err(reader.cursor().error(Why::TooDeep));
         }
         match ty {
@@ -133,7 +172,8 @@ fn skip_scalar<'a, R: Read<'a>>(reader: &mut R, ty: Type) -> Result<(), ThriftEr
     }
 }
 
-/// Steps over one value. For a field pass its `inline`: then nothing follows the header.
+/// Steps over one value. For a field pass its `inline`: then nothing follows the header. `around` is the number of
+/// containers that the value is in, which count towards [`MAX_DEPTH`].
 ///
 /// # Errors
 /// What [`Why`] lists.
@@ -141,6 +181,7 @@ pub fn skip_value<'a, R: Read<'a>>(
     reader: &mut R,
     ty: Type,
     inline: Option<bool>,
+    around: usize,
 ) -> Result<(), ThriftError> {
     if inline.is_some() {
         return Ok(());
@@ -148,10 +189,12 @@ pub fn skip_value<'a, R: Read<'a>>(
     if !ty.is_container() {
         return skip_scalar(reader, ty);
     }
-    let mut skipper = Skipper { depth: 0, ..Skipper::of_struct() };
+    // Those around have nothing more for this walk.
+    let ended = Open::Items { ty: Type::I8, left: 0 };
+    let mut skipper = Skipper { stack: [ended; MAX_DEPTH], depth: around, deepest: MAX_DEPTH };
     if let Some(open) = skipper.enter(reader, ty)? {
-        skipper.put(0, open);
-        skipper.depth = 1;
+        skipper.put(around, open);
+        skipper.depth += 1;
     }
     skipper.run(reader)
 }

@@ -57,7 +57,7 @@ pub struct Header {
 /// # Errors
 /// Another magic, sizes beyond the frame or the limits here, a protocol or transform that is not known, bytes that
 /// zlib does not take or that lie behind its end, and a message over `max_message` bytes. A message that would inflate
-/// to more costs no more memory than the limit.
+/// to more costs no more memory than one that just fits: the limit, and as much again while the buffer moves.
 pub fn decode(frame: Bytes, max_message: usize) -> Result<(Header, Bytes), ThriftError> {
     let mut cursor = Cursor::whole(&frame);
     let magic = cursor.u16()?;

@@ -3,7 +3,7 @@
 use super::cursor::Cursor;
 use super::error::ThriftError;
 use super::head::{MessageHead, peek_partial};
-use super::skip::Skipper;
+use super::skip::{MAX_DEPTH, Skipper};
 
 /// Longest message without a frame, in bytes.
 pub const MAX_MESSAGE: usize = 100 * 1024 * 1024;
@@ -13,6 +13,7 @@ pub const MAX_MESSAGE: usize = 100 * 1024 * 1024;
 #[derive(Clone, Debug)]
 pub struct Walk {
     limit: usize,
+    nesting: usize,
     body: Option<Body>,
 }
 
@@ -26,7 +27,12 @@ struct Body {
 impl Walk {
     /// For one message of at most `limit` bytes.
     pub fn new(limit: usize) -> Self {
-        Self { limit, body: None }
+        Self::within(limit, MAX_DEPTH)
+    }
+
+    /// The same, for a message of at most `nesting` levels; [`MAX_DEPTH`] at most.
+    pub fn within(limit: usize, nesting: usize) -> Self {
+        Self { limit, nesting, body: None }
     }
 
     /// The head and the length of the message, once all of it is there.
@@ -39,7 +45,7 @@ impl Walk {
             none => {
                 let head = peek_partial(bytes, self.limit)?;
                 let at = head.body_at;
-                none.insert(Body { head, skipper: Skipper::of_struct(), at })
+                none.insert(Body { head, skipper: Skipper::of_struct_within(self.nesting), at })
             }
         };
         let mut cursor = Cursor::partial(bytes, self.limit);

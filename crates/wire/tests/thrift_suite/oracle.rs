@@ -1,10 +1,7 @@
 //! Against the `thrift` crate: what it writes we read, what we write it reads; and any bytes at all are survived.
 
 use crate::value::{Choices, Val, from_bytes, oracle_message, to_bytes, with_oracle};
-use bytes::{Bytes, BytesMut};
-use muxgate_wire::thrift::framing::next_frame;
 use muxgate_wire::thrift::skip::{Skipper, skip_struct};
-use muxgate_wire::thrift::ttwitter::{RequestHeader, ResponseHeader};
 use muxgate_wire::thrift::{
     ApplicationExceptionType, Cursor, Form, MAX_MESSAGE, Protocol, ReplyClass, ThriftError, Walk, Why,
     classify, exception, peek,
@@ -36,9 +33,9 @@ fn values() -> impl Strategy<Value = Val> {
     proptest::collection::vec(any::<u8>(), 0..300).prop_map(|bytes| Choices(&bytes).fields(4))
 }
 
-/// Reads whatever can be read from bytes with everything there is.
+/// Reads whatever can be read from bytes with everything there is, and with the reader of these tests.
 fn try_everything(bytes: &[u8]) {
-    let _ = (peek(bytes), classify(bytes), Walk::new(MAX_MESSAGE).advance(bytes));
+    muxgate_properties::thrift(bytes);
     for protocol in [Protocol::Binary, Protocol::Compact] {
         let mut cursor = Cursor::whole(bytes);
         let skipped = skip_struct(protocol, &mut cursor).map(|()| cursor.at());
@@ -49,23 +46,7 @@ fn try_everything(bytes: &[u8]) {
             (Ok(read), skipped) => assert_eq!(skipped, Ok(read), "what reads can be skipped, alike"),
             (Err(_), _) => {}
         }
-        let shared = Bytes::copy_from_slice(bytes);
-        if let Ok((header, at)) = RequestHeader::decode(protocol, &shared) {
-            let mut out = BytesMut::new();
-            header.encode(protocol, &mut out);
-            assert_eq!(
-                RequestHeader::decode(protocol, &out.freeze()).map(|(header, _)| header),
-                Ok(header.clone())
-            );
-            assert_eq!(skipped, Ok(at));
-            let _ = header.to_contexts();
-        }
-        if let Ok((_, at)) = ResponseHeader::decode(protocol, bytes) {
-            assert_eq!(ResponseHeader::skip(protocol, bytes), Ok(at));
-        }
     }
-    let mut buffer = BytesMut::from(bytes);
-    while let Ok(Some(_)) = next_frame(&mut buffer, 1 << 20) {}
 }
 
 proptest! {

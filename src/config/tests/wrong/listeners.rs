@@ -91,6 +91,65 @@ error: `a b` cannot be the name of a listener
 ",
     },
     Case {
+        about: "limits that leave nothing, or promise more than can be kept",
+        file: "dtab: /svc => /$/inet/127.0.0.1/9000
+listeners:
+- port: 4114
+  trust: strangers
+  maxContexts: 0
+  maxMethodNameBytes: 4096
+  lifeTimeMs: 0
+  maxConnectionsPerPeer: 0
+- port: 4115
+  clearContext: true
+",
+        said: "
+error: `trust` cannot be `strangers`
+ --> gate.yaml:4:10
+  |
+4 |   trust: strangers
+  |          ^^^^^^^^^
+  = help: there are inside, outside
+
+error: `maxContexts` is 0
+ --> gate.yaml:5:16
+  |
+5 |   maxContexts: 0
+  |                ^
+  = help: Finagle callers send some with every call; leave the key out for the default
+
+error: `maxMethodNameBytes` cannot be 4096
+ --> gate.yaml:6:23
+  |
+6 |   maxMethodNameBytes: 4096
+  |                       ^^^^
+  = help: it goes from 1 to 1024
+
+error: `lifeTimeMs` is 0
+ --> gate.yaml:7:15
+  |
+7 |   lifeTimeMs: 0
+  |               ^
+  = help: without any time every call would fail; write `none` for no limit
+
+error: `maxConnectionsPerPeer` is 0
+ --> gate.yaml:8:26
+  |
+8 |   maxConnectionsPerPeer: 0
+  |                          ^
+  = help: nothing could come in; leave the key out for the default
+
+error: unknown key `clearContext` in a listener
+  --> gate.yaml:10:3
+   |
+10 |   clearContext: true
+   |   ^^^^^^^^^^^^
+   = help: write `trust: outside`: then callers' contexts and dtabs are dropped
+
+6 errors
+",
+    },
+    Case {
         about: "protocols that are none",
         file: "dtab: /svc => /$/inet/127.0.0.1/9000
 listeners:

@@ -78,6 +78,55 @@ error: `ttlSecs` is 0
 ",
     },
     Case {
+        about: "retries that cannot be",
+        file: "dtab: /svc => /$/inet/127.0.0.1/9000
+listeners: [{port: 4114}]
+services:
+- responseClassifier: io.l5d.thrift.retryableFailures
+- responseClassifier: {kind: io.l5d.http.retryableAll5XX}
+- retries: {backoff: {kind: jittered, minMs: 100, maxMs: 20}}
+- retries: {backoff: {kind: constant, minMs: 5}}
+",
+        said: "
+error: `responseClassifier` is a map, this is the text `io.l5d.thrift.retryableFailures`
+ --> gate.yaml:4:23
+  |
+4 | - responseClassifier: io.l5d.thrift.retryableFailures
+  |                       ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+  = help: write `responseClassifier: {kind: io.l5d.thrift.retryableFailures}`
+
+error: `kind` cannot be `io.l5d.http.retryableAll5XX`
+ --> gate.yaml:5:30
+  |
+5 | - responseClassifier: {kind: io.l5d.http.retryableAll5XX}
+  |                              ^^^^^^^^^^^^^^^^^^^^^^^^^^^
+  = help: there are io.l5d.thrift.nonRetryableFailures, io.l5d.thrift.retryableFailures
+
+error: minMs (100) is above maxMs (20)
+ --> gate.yaml:6:46
+  |
+6 | - retries: {backoff: {kind: jittered, minMs: 100, maxMs: 20}}
+  |                                              ^^^
+  = help: the least pause cannot be the longest
+
+error: `backoff` has no `ms`
+ --> gate.yaml:7:22
+  |
+7 | - retries: {backoff: {kind: constant, minMs: 5}}
+  |                      ^
+  = help: for example `ms: 50`
+
+error: kind `constant` has no `minMs`
+ --> gate.yaml:7:39
+  |
+7 | - retries: {backoff: {kind: constant, minMs: 5}}
+  |                                       ^^^^^
+  = help: leave the key out, or change the kind
+
+5 errors
+",
+    },
+    Case {
         about: "a service by a name without its prefix",
         file: r#"dtab: /svc => /$/inet/127.0.0.1/9000
 listeners: [{port: 4114}]
@@ -303,7 +352,7 @@ error: a thriftmux endpoint has one connection and no pool
   |
 5 |   hostConnectionPool: {maxSize: 0, minSize: 1}
   |                       ^
-  = help: leave it out, or set `protocol: framed`
+  = help: leave all but `lifeTimeMs` out, or set `protocol: framed`
 
 error: `maxSize` is 0
  --> gate.yaml:5:33

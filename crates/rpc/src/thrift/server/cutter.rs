@@ -11,6 +11,7 @@ use muxgate_wire::thrift::{ApplicationExceptionType, Kind, ThriftError, Walk, Wh
 pub(super) struct Cutter {
     framing: Framing,
     max: usize,
+    nesting: usize,
     walk: Option<Box<Walk>>,
     /// Bytes that the message being walked surely lacks.
     missing: usize,
@@ -20,14 +21,16 @@ pub(super) struct Cutter {
 pub(super) struct Lost {
     /// For counting, from a closed list.
     pub cause: &'static str,
+    /// Whether it is a limit that was exceeded, and not the protocol that was broken.
+    pub is_limit: bool,
     /// What its caller is told, if it can be told which call it is.
     pub last_words: Option<Bytes>,
 }
 
 impl Cutter {
-    pub(super) fn new(framing: Framing, max: usize) -> Self {
-        let walk = (framing == Framing::Buffered).then(|| Box::new(Walk::new(max)));
-        Self { framing, max, walk, missing: 0 }
+    pub(super) fn new(framing: Framing, max: usize, nesting: usize) -> Self {
+        let walk = (framing == Framing::Buffered).then(|| Box::new(Walk::within(max, nesting)));
+        Self { framing, max, nesting, walk, missing: 0 }
     }
 
     /// Takes the next message (the content of a frame) from the front of what was read. `None`: it is not all there.
@@ -37,7 +40,7 @@ impl Cutter {
         };
         match walk.advance(read) {
             Ok((_, len)) => {
-                **walk = Walk::new(self.max);
+                **walk = Walk::within(self.max, self.nesting);
                 Ok(Some(read.split_to(len).freeze()))
             }
             Err(ThriftError { why: Why::Incomplete { more }, .. }) => {
@@ -45,11 +48,13 @@ impl Cutter {
                 Ok(None)
             }
             Err(error) => {
-                let cause = match error.why {
-                    Why::PastEnd { .. } => "message_too_long",
-                    _ => "thrift",
+                let (cause, is_limit) = match error.why {
+                    Why::PastEnd { .. } => ("message_too_long", true),
+                    Why::TooDeep => ("nesting", true),
+                    Why::NameTooLong(_) => ("method_name", true),
+                    _ => ("thrift", false),
                 };
-                Err(Lost { cause, last_words: last_words(read, self.max, &error.to_string()) })
+                Err(Lost { cause, is_limit, last_words: last_words(read, self.max, &error.to_string()) })
             }
         }
     }
@@ -64,12 +69,12 @@ impl Cutter {
 
     fn lost_frame(&self, error: FrameError, read: &[u8]) -> Lost {
         match error {
-            FrameError::Negative(_) => Lost { cause: "negative_length", last_words: None },
+            FrameError::Negative(_) => Lost { cause: "negative_length", is_limit: false, last_words: None },
             FrameError::TooLong { .. } => {
                 let message = read.get(LENGTH_BYTES..).filter(|_| self.framing == Framing::Framed);
                 let text = error.to_string();
                 let last_words = message.and_then(|message| last_words(message, i32::MAX as usize, &text));
-                Lost { cause: "frame_too_long", last_words }
+                Lost { cause: "frame_too_long", is_limit: true, last_words }
             }
         }
     }

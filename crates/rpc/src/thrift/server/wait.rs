@@ -25,28 +25,28 @@ impl<T: Io, S: Serve> Session<'_, T, S> {
     /// or be gone: it is waited for, but not for ever. None: it is gone.
     pub(super) async fn wait(
         &mut self,
-        call: Option<impl Future<Output = Option<Reply>>>,
+        mut call: Option<Pin<&mut impl Future<Output = Option<Reply>>>>,
     ) -> Option<Option<Reply>> {
-        let mut call = pin!(call);
         let mut look = pin!(None::<Sleep>);
         let mut deaf_since = None;
         let answer = poll_fn(|cx| {
-            if let Some(call) = call.as_mut().as_pin_mut()
-                && let Poll::Ready(answer) = call.poll(cx)
+            if let Some(call) = &mut call
+                && let Poll::Ready(answer) = call.as_mut().poll(cx)
             {
                 return Poll::Ready(Some(answer));
             }
             let in_line = call.is_none();
+            let in_task = usize::from(!in_line);
             let mut reads = 0;
             loop {
-                self.begin_more(cx);
+                self.begin_more(in_task, cx);
                 if let Some(line) = &mut self.line {
                     line.drive(cx);
                     if in_line && let Some(answer) = line.take() {
                         return Poll::Ready(Some(answer));
                     }
                 }
-                if !self.may_read() {
+                if !self.may_read(in_task) {
                     break;
                 }
                 if reads == READS_A_TURN {
@@ -86,16 +86,16 @@ impl<T: Io, S: Serve> Session<'_, T, S> {
     }
 
     /// Whether bytes beyond those that were read are wanted.
-    fn may_read(&self) -> bool {
+    fn may_read(&self, in_task: usize) -> bool {
         let read = self.read.bytes().len();
         !self.ended
             && !self.lost
-            && (read < READ_AHEAD || (self.has_room() && self.held() + read < self.params.max_held))
+            && (read < READ_AHEAD || (self.has_room(in_task) && self.held() + read < self.params.max_held))
     }
 
-    /// Whether one more call may be begun.
-    fn has_room(&self) -> bool {
-        let running = 1 + self.line.as_ref().map_or(0, |line| line.len());
+    /// Whether one more call may be begun; `in_task` calls run beside those in line.
+    fn has_room(&self, in_task: usize) -> bool {
+        let running = in_task + self.line.as_ref().map_or(0, |line| line.len());
         running < self.params.max_at_once.min(MAX_AT_ONCE) && self.held() < self.params.max_held
     }
 
@@ -104,16 +104,14 @@ impl<T: Io, S: Serve> Session<'_, T, S> {
     }
 
     /// Begins the calls that have come, as far as there is room.
-    fn begin_more(&mut self, cx: &mut Context<'_>) {
-        while !self.lost && !self.read.bytes().is_empty() && self.has_room() {
+    fn begin_more(&mut self, in_task: usize, cx: &mut Context<'_>) {
+        while !self.lost && !self.read.bytes().is_empty() && self.has_room(in_task) {
             let message = match self.cutter.next(self.read.bytes_mut()) {
                 Ok(Some(message)) => message,
                 Ok(None) => return,
                 Err(lost) => {
-                    self.events.decode_error(lost.cause);
-                    self.lost = true;
-                    if let Some(body) = lost.last_words {
-                        self.line.get_or_insert_default().put(Reply::plain(body));
+                    if let Some(reply) = self.lose(lost) {
+                        self.line.get_or_insert_default().put(reply);
                     }
                     return;
                 }

@@ -1,12 +1,12 @@
 //! Sending dispatches and taking them back.
 
-use super::super::context::ContextWriter;
+use super::super::context::{ContextWriter, TRACE, TraceContext};
 use super::super::frame::{MAX_LEN, MIN_LEN, Tag, kind};
 use super::super::limits;
-use super::super::message::{encode_destination, encode_discarded};
-use super::super::outbox::{Discarded, EncodeError, Outbox};
+use super::super::message::{Tdispatch, Treq, encode_destination, encode_discarded};
+use super::super::outbox::{Discarded, EncodeError, Outbox, Ticket};
 use super::super::session::Call;
-use super::{ClientSession, Phase, Slot};
+use super::{ClientSession, Form, Phase, Slot};
 use crate::pairs::{MAX_STR16, Pairs, PairsError};
 use bytes::{BufMut, Bytes, BytesMut};
 
@@ -97,20 +97,26 @@ impl<T> ClientSession<T> {
             return Err((token, refused));
         }
         let Some(tag) = self.free.take() else { return Err((token, Refused::InFlight)) };
-        let written = if self.phase == Phase::Running {
-            self.outbox.push(kind::TDISPATCH, tag, body, |out| write_head(out, head)).map(Some)
+        let written = if self.phase != Phase::Running {
+            self.hold(tag, head, body).map(|()| (None, None))
+        } else if self.form == Form::Tdispatch {
+            let pushed = self.outbox.push(kind::TDISPATCH, tag, body, |out| write_head(out, head));
+            pushed.map(|ticket| (Some(ticket), None))
         } else {
-            self.hold(tag, head, body).map(|()| None)
+            let mut out = BytesMut::new();
+            write_head(&mut out, head)
+                .and_then(|()| self.push_unproven(tag, out.freeze(), body))
+                .map(|(ticket, again)| (Some(ticket), again))
         };
-        let ticket = match written {
-            Ok(ticket) => ticket,
+        let (ticket, again) = match written {
+            Ok(written) => written,
             Err(error) => {
                 self.free.give(tag);
                 return Err((token, Refused::Encode(error)));
             }
         };
         self.stamp = self.stamp.wrapping_add(1);
-        let slot = Slot::Live { stamp: self.stamp, token, ticket };
+        let slot = Slot::Live { stamp: self.stamp, token, ticket, again };
         self.put(tag, slot);
         self.in_flight += 1;
         Ok(Call { tag, stamp: self.stamp })
@@ -156,14 +162,52 @@ impl<T> ClientSession<T> {
     pub(super) fn release(&mut self) {
         self.held_bytes = 0;
         for Held { tag, head, body } in std::mem::take(&mut self.held) {
-            let pushed = self.outbox.push(kind::TDISPATCH, tag, body, |out| {
-                out.put_slice(&head);
-                Ok(())
-            });
-            if let (Ok(written), Some(Slot::Live { ticket, .. })) = (pushed, self.slot(tag)) {
+            let pushed = self.push_unproven(tag, head, body);
+            if let (Ok((written, treq)), Some(Slot::Live { ticket, again, .. })) = (pushed, self.slot(tag)) {
                 *ticket = Some(written);
+                *again = treq;
             }
         }
+    }
+
+    /// Writes a request of which the head is written already, in the form of which most is known; with what is to be sent
+    /// instead if the server turns out not to know that form.
+    fn push_unproven(
+        &mut self,
+        tag: Tag,
+        head: Bytes,
+        body: Bytes,
+    ) -> Result<(Ticket, Option<Box<Treq>>), EncodeError> {
+        if self.form == Form::Treq {
+            return Ok((self.push_treq(tag, old_form(head, body))?, None));
+        }
+        let again = (self.form == Form::Unproven)
+            .then(|| Box::new(old_form(Bytes::clone(&head), Bytes::clone(&body))));
+        let pushed = self.outbox.push(kind::TDISPATCH, tag, body, |out| {
+            out.put_slice(&head);
+            Ok(())
+        });
+        pushed.map(|ticket| (ticket, again))
+    }
+
+    fn push_treq(&mut self, tag: Tag, treq: Treq) -> Result<Ticket, EncodeError> {
+        let Treq { trace, body } = treq;
+        self.outbox.push_whole(kind::TREQ, tag, body, |out| Treq { trace, body: Bytes::new() }.encode(out))
+    }
+
+    /// The server did not understand a request. If it may know only the old form, that is tried, from now on always.
+    pub(super) fn send_again(&mut self, tag: Tag) -> bool {
+        if self.form == Form::Tdispatch {
+            return false;
+        }
+        let Some(Slot::Live { again, .. }) = self.slot(tag) else { return false };
+        let Some(treq) = again.take() else { return false };
+        self.form = Form::Treq;
+        let Ok(written) = self.push_treq(tag, *treq) else { return false };
+        if let Some(Slot::Live { ticket, .. }) = self.slot(tag) {
+            *ticket = Some(written);
+        }
+        true
     }
 
     /// Gives up on a dispatch. Unwritten, it is taken back and nobody is told; else the server is told why and the tag is
@@ -216,6 +260,13 @@ impl<T> ClientSession<T> {
         self.free.give(tag);
         self.in_flight -= 1;
     }
+}
+
+/// What a Treq can carry of a request: its trace and its body.
+fn old_form(head: Bytes, body: Bytes) -> Treq {
+    let contexts = Tdispatch::decode(head).map(|request| request.contexts).unwrap_or_default();
+    let trace = contexts.iter().filter(|(key, _)| key == TRACE).last();
+    Treq { trace: trace.and_then(|(_, value)| TraceContext::decode(&value)), body }
 }
 
 fn push_discarded(outbox: &mut Outbox, tag: Tag, reason: &[u8]) {

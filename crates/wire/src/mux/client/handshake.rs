@@ -4,7 +4,7 @@ use super::super::frame::{Frame, Tag, kind};
 use super::super::handshake::{Agreed, HandshakeError, TlsLevel, is_probe};
 use super::super::message::{Message, MessageError};
 use super::super::session::SessionError;
-use super::{ClientSession, Event, Phase};
+use super::{ClientSession, Event, Form, Phase};
 use bytes::BytesMut;
 use std::time::Duration;
 
@@ -83,6 +83,9 @@ impl<T> ClientSession<T> {
     fn established(&mut self, agreed: Agreed, now: Duration) -> Event<T> {
         self.proven = !agreed.handshake;
         self.outbox.set_window(agreed.window);
+        if agreed.handshake {
+            self.form = Form::Tdispatch;
+        }
         if agreed.switches() {
             self.phase = Phase::Switching;
         } else {

@@ -6,7 +6,7 @@ use super::super::limits;
 use super::super::message::{MessageError, Rdispatch, Rreq, Tlease};
 use super::super::session::{SessionError, unexpected_text};
 use super::handshake::Shaken;
-use super::{CallFailure, ClientSession, Event, Phase, Ping, Slot};
+use super::{CallFailure, ClientSession, Event, Form, Phase, Ping, Slot};
 use bytes::Bytes;
 use std::time::Duration;
 
@@ -48,6 +48,9 @@ impl<T> ClientSession<T> {
             return Ok(self.fail(frame.tag, CallFailure::TooLarge));
         };
         let decoded = if frame.kind == kind::RDISPATCH {
+            if self.form == Form::Unproven {
+                self.form = Form::Tdispatch;
+            }
             Rdispatch::decode_within(body, &self.config.limits)
         } else {
             Rreq::decode(body).map(|Rreq { status, body }| Rdispatch { status, body, ..Rdispatch::default() })
@@ -156,6 +159,9 @@ impl<T> ClientSession<T> {
         // Unlike Finagle, what was buffered is dropped, not put in front of the text.
         self.partials.drop_partial(tag);
         let in_use = matches!(self.slot(tag), Some(slot) if !matches!(slot, Slot::Free));
+        if self.send_again(tag) {
+            return Ok(None);
+        }
         if tag != Tag::SESSION || in_use {
             return Ok(self.fail(tag, CallFailure::Rerr(text)));
         }

@@ -1,3 +1,4 @@
+use super::super::context::{ContextWriter, TraceContext};
 use super::super::frame::{Frame, next_frame};
 use super::super::handshake::{Compression, CompressionLevel, HandshakeError, PROBE, TlsLevel};
 use super::super::message::{Init, Message, Status, Tdiscarded, Tdispatch, Tlease};
@@ -236,6 +237,66 @@ fn every_kind_of_answer_frees_the_tag() {
     assert_eq!(session.receive(ok(2), T0), Ok(None));
     assert_eq!(session.receive(ok(99), T0), Ok(None));
     assert_eq!(session.counts().late_replies, 2);
+}
+
+#[test]
+fn unproven_to_treq() {
+    let mut session = running();
+    let trace = TraceContext { span_id: 1, parent_id: 2, trace_id: 3, trace_id_high: Some(4), flags: 6 };
+    let dispatch = |session: &mut ClientSession<u32>, token, body: &'static [u8]| {
+        let head = DispatchHead {
+            contexts: |out: &mut ContextWriter<'_>| out.put_trace(&trace),
+            dst: b"/s",
+            dtab: &Pairs::default(),
+        };
+        session.dispatch(token, head, Bytes::from_static(body)).unwrap()
+    };
+    dispatch(&mut session, 1, b"one");
+    let two = dispatch(&mut session, 2, b"two");
+    assert_eq!(kinds(&mut session), [(kind::TDISPATCH, 2), (kind::TDISPATCH, 3)]);
+    for (number, body) in [(2, &b"one"[..]), (3, b"two")] {
+        assert_eq!(session.receive(frame(kind::RERR_OLD, number, b"what?"), T0), Ok(None));
+        let sent = written(&mut session).pop().unwrap();
+        let treq = Treq::decode(sent.body).unwrap();
+        assert_eq!((sent.kind, sent.tag.get(), &treq.body[..]), (kind::TREQ, number, body));
+        assert_eq!(treq.trace, Some(TraceContext { trace_id_high: None, ..trace }));
+    }
+    dispatch(&mut session, 3, b"three");
+    assert_eq!(kinds(&mut session), [(kind::TREQ, 4)], "from now on");
+    let reply = Rdispatch { body: Bytes::from_static(b"r"), ..Rdispatch::default() };
+    assert_eq!(
+        session.receive(frame(kind::RREQ, 2, b"\0r"), T0),
+        Ok(Some(Event::Replied { token: 1, reply }))
+    );
+    let why = CallFailure::Rerr(Bytes::from_static(b"again"));
+    let failed = session.receive(frame(kind::RERR_OLD, 4, b"again"), T0);
+    assert_eq!(failed, Ok(Some(Event::Failed { token: 3, why })), "twice is enough");
+    assert_eq!(session.cancel(two, b"why"), Some(2));
+    assert_eq!(kinds(&mut session), [(kind::TDISCARDED_OLD, 0)]);
+}
+
+#[test]
+fn unproven_to_tdispatch() {
+    // An answer proves it, also an error; so does a handshake.
+    let mut session = running();
+    send(&mut session, 1, "x").unwrap();
+    send(&mut session, 2, "y").unwrap();
+    session.receive(frame(kind::RDISPATCH, 2, b"\x01\0\0no"), T0).unwrap();
+    let failed =
+        |token| Ok(Some(Event::Failed { token, why: CallFailure::Rerr(Bytes::from_static(b"what?")) }));
+    assert_eq!(session.receive(frame(kind::RERR, 3, b"what?"), T0), failed(2));
+    let mut session = ClientSession::new(ClientConfig { ping_interval: None, ..ClientConfig::default() });
+    send(&mut session, 3, "held").unwrap();
+    session.receive(frame(127, 1, PROBE), T0).unwrap();
+    session.receive(rinit(Offer::default()), T0).unwrap();
+    assert_eq!(session.receive(frame(kind::RERR, 2, b"what?"), T0), failed(3));
+    // One that was held back, on a session that came to no handshake.
+    let mut session = ClientSession::new(ClientConfig { ping_interval: None, ..ClientConfig::default() });
+    send(&mut session, 4, "held").unwrap();
+    session.receive(frame(-128, 1, b"no"), T0).unwrap();
+    written(&mut session);
+    assert_eq!(session.receive(frame(kind::RERR, 2, b"what?"), T0), Ok(None));
+    assert_eq!(kinds(&mut session), [(kind::TREQ, 2)]);
 }
 
 #[test]

@@ -456,6 +456,21 @@ fn open_to_draining_to_drained() {
 }
 
 #[test]
+fn a_client_that_does_not_acknowledge_is_not_waited_for_without_end() {
+    let mut session = open();
+    assert!(!session.stop_waiting(), "it was not asked to go");
+    let slow = dispatch(&mut session, tdispatch(2));
+    session.drain();
+    written(&mut session);
+    assert!(session.stop_waiting() && !session.stop_waiting());
+    assert!(!session.is_drained(), "what is in flight is answered");
+    assert_eq!(refused(&mut session, tdispatch(3), Refusal::Draining), nack(None));
+    assert!(answer(&mut session, slow, "done"));
+    written(&mut session);
+    assert!(session.is_drained());
+}
+
+#[test]
 fn the_last_call_may_be_discarded() {
     let mut session = open();
     dispatch(&mut session, tdispatch(2));

@@ -9,7 +9,7 @@ mod request;
 mod response;
 
 pub use context::{CLIENT_ID_KEY, TRACE_KEY, TraceValue};
-pub use request::{MAX_CONTEXT_BYTES, MAX_CONTEXTS, MAX_DELEGATIONS, MAX_TEXT, RequestHeader};
+pub use request::{Excess, RequestHeader};
 pub use response::ResponseHeader;
 
 use super::error::ThriftError;

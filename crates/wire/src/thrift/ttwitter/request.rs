@@ -1,5 +1,6 @@
 //! The struct before every request.
 
+use crate::mux::limits::Limits;
 use crate::pairs::Pairs;
 use crate::thrift::cursor::Cursor;
 use crate::thrift::error::{ThriftError, Why};
@@ -9,14 +10,8 @@ use crate::thrift::{Protocol, binary, compact};
 use bytes::{Bytes, BytesMut};
 use std::ops::Range;
 
-/// Most contexts in a header (Mux spec, section 20).
-pub const MAX_CONTEXTS: usize = 128;
-/// Most bytes of all keys and values together, of the contexts and of the delegations each.
-pub const MAX_CONTEXT_BYTES: usize = 64 * 1024;
-/// Most delegations in a header.
-pub const MAX_DELEGATIONS: usize = 128;
-/// Longest client id and longest destination, in bytes.
-pub const MAX_TEXT: usize = crate::mux::limits::MAX_DST;
+/// Most bytes of all keys and values of a header's delegations together.
+const MAX_DELEGATION_BYTES: usize = 64 * 1024;
 
 /// What a TTwitter client says about a request. Ids are bit patterns.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -43,12 +38,22 @@ pub struct RequestHeader {
     pub trace_id_high: Option<u64>,
 }
 
+/// A part of a header that is more than is read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Excess {
+    /// Which: `contexts` (the client id is one), `dtab` or `destination`.
+    pub what: &'static str,
+    /// Where, and by how much.
+    pub error: ThriftError,
+}
+
 /// A header while its texts are still borrowed.
 #[derive(Default)]
 struct Raw {
     header: RequestHeader,
     client_id: Option<Range<usize>>,
     dest: Option<Range<usize>>,
+    excess: Option<Excess>,
 }
 
 impl RequestHeader {
@@ -59,19 +64,34 @@ impl RequestHeader {
     /// known field of another type counts as unknown.
     ///
     /// # Errors
-    /// A struct that does not read, or goes beyond the limits of this module.
+    /// A struct that does not read, or goes beyond the default limits.
     pub fn decode(protocol: Protocol, frame: &Bytes) -> Result<(Self, usize), ThriftError> {
+        let (header, message_at, excess) = Self::decode_within(protocol, frame, &Limits::DEFAULT)?;
+        excess.map_or(Ok((header, message_at)), |excess| Err(excess.error))
+    }
+
+    /// As [`Self::decode`], but a part beyond the limits is left out and named, so that the call can be answered: where the
+    /// message begins is known all the same.
+    ///
+    /// # Errors
+    /// A struct that does not read.
+    pub fn decode_within(
+        protocol: Protocol,
+        frame: &Bytes,
+        limits: &Limits,
+    ) -> Result<(Self, usize, Option<Excess>), ThriftError> {
         let cursor = Cursor::whole(frame);
         let (raw, message_at) = match protocol {
-            Protocol::Binary => read(binary::Reader(cursor))?,
-            Protocol::Compact => read(compact::Reader(cursor))?,
+            Protocol::Binary => read(binary::Reader(cursor), limits)?,
+            Protocol::Compact => read(compact::Reader(cursor), limits)?,
         };
+        let excess = raw.excess;
         let header = Self {
             client_id: raw.client_id.map(|range| frame.slice(range)),
             dest: raw.dest.map(|range| frame.slice(range)),
             ..raw.header
         };
-        Ok((header, message_at))
+        Ok((header, message_at, excess))
     }
 
     /// Writes the header; the message is to follow.
@@ -83,54 +103,94 @@ impl RequestHeader {
     }
 }
 
-fn read<'a, R: Read<'a>>(mut reader: R) -> Result<(Raw, usize), ThriftError> {
+fn read<'a, R: Read<'a>>(mut reader: R, limits: &Limits) -> Result<(Raw, usize), ThriftError> {
     let mut raw = Raw::default();
     let mut last = 0;
     while let Some(field) = reader.field(last)? {
         last = field.id;
-        let header = &mut raw.header;
+        let Raw { header, client_id, dest, excess } = &mut raw;
         match (field.id, field.ty) {
             (1, Type::I64) => header.trace_id = reader.i64()? as u64,
             (2, Type::I64) => header.span_id = reader.i64()? as u64,
             (3, Type::I64) => header.parent_span_id = Some(reader.i64()? as u64),
             (5, Type::Bool) => header.sampled = Some(reader.bool(field.inline)?),
-            (6, Type::Struct) => raw.client_id = read_client_id(&mut reader)?,
+            (6, Type::Struct) => {
+                *client_id = bounded(&mut reader, "contexts", field.ty, excess, |reader| {
+                    read_client_id(reader, limits.destination_bytes)
+                })?;
+            }
             (7, Type::I64) => header.flags = Some(reader.i64()? as u64),
-            (8, Type::List) => header.contexts = read_pairs(&mut reader, MAX_CONTEXTS)?,
-            (9, Type::String) => raw.dest = Some(read_text(&mut reader)?),
-            (10, Type::List) => header.delegations = read_pairs(&mut reader, MAX_DELEGATIONS)?,
+            (8, Type::List) => {
+                header.contexts = bounded(&mut reader, "contexts", field.ty, excess, |reader| {
+                    read_pairs(reader, limits.contexts, limits.context_bytes)
+                })?;
+            }
+            (9, Type::String) => {
+                *dest = bounded(&mut reader, "destination", field.ty, excess, |reader| {
+                    read_text(reader, limits.destination_bytes).map(Some)
+                })?;
+            }
+            (10, Type::List) => {
+                header.delegations = bounded(&mut reader, "dtab", field.ty, excess, |reader| {
+                    read_pairs(reader, limits.dtab_entries, MAX_DELEGATION_BYTES)
+                })?;
+            }
             (11, Type::I64) => header.trace_id_high = Some(reader.i64()? as u64),
-            (_, ty) => skip_value(&mut reader, ty, field.inline)?,
+            (_, ty) => skip_value(&mut reader, ty, field.inline, 1)?,
         }
     }
     let at = reader.cursor().at();
     Ok((raw, at))
 }
 
-fn read_text<'a, R: Read<'a>>(reader: &mut R) -> Result<Range<usize>, ThriftError> {
+/// Reads a value; one beyond its limits is noted, stepped over, and empty.
+fn bounded<'a, R: Read<'a>, T: Default>(
+    reader: &mut R,
+    what: &'static str,
+    ty: Type,
+    excess: &mut Option<Excess>,
+    read: impl FnOnce(&mut R) -> Result<T, ThriftError>,
+) -> Result<T, ThriftError> {
+    let start = reader.cursor().at();
+    match read(reader) {
+        Err(error) if matches!(error.why, Why::TooMany { .. } | Why::TooLong { .. }) => {
+            reader.cursor().seek(start);
+            skip_value(reader, ty, None, 1)?;
+            excess.get_or_insert(Excess { what, error });
+            Ok(T::default())
+        }
+        read => read,
+    }
+}
+
+fn read_text<'a, R: Read<'a>>(reader: &mut R, most: usize) -> Result<Range<usize>, ThriftError> {
     let text = reader.string()?;
-    if text.len() > MAX_TEXT {
-        return Err(ThriftError::new(text.start, Why::TooLong { len: text.len(), most: MAX_TEXT }));
+    if text.len() > most {
+        return Err(ThriftError::new(text.start, Why::TooLong { len: text.len(), most }));
     }
     Ok(text)
 }
 
 /// `ClientId { 1: name }`.
-fn read_client_id<'a, R: Read<'a>>(reader: &mut R) -> Result<Option<Range<usize>>, ThriftError> {
+fn read_client_id<'a, R: Read<'a>>(reader: &mut R, most: usize) -> Result<Option<Range<usize>>, ThriftError> {
     let mut name = None;
     let mut last = 0;
     while let Some(field) = reader.field(last)? {
         last = field.id;
         match (field.id, field.ty) {
-            (1, Type::String) => name = Some(read_text(reader)?),
-            (_, ty) => skip_value(reader, ty, field.inline)?,
+            (1, Type::String) => name = Some(read_text(reader, most)?),
+            (_, ty) => skip_value(reader, ty, field.inline, 2)?,
         }
     }
     Ok(name)
 }
 
 /// A list of structs whose fields 1 and 2 are strings: contexts, and delegations.
-pub(super) fn read_pairs<'a, R: Read<'a>>(reader: &mut R, most: usize) -> Result<Pairs, ThriftError> {
+pub(super) fn read_pairs<'a, R: Read<'a>>(
+    reader: &mut R,
+    most: usize,
+    most_bytes: usize,
+) -> Result<Pairs, ThriftError> {
     let start = reader.cursor().at();
     let Items { ty, count } = reader.items()?;
     if count as usize > most {
@@ -146,8 +206,8 @@ pub(super) fn read_pairs<'a, R: Read<'a>>(reader: &mut R, most: usize) -> Result
         let Some((key, value)) = read_pair(reader)? else { continue };
         let pair = (reader.cursor().slice(key), reader.cursor().slice(value));
         bytes += pair.0.len() + pair.1.len();
-        if bytes > MAX_CONTEXT_BYTES {
-            return Err(ThriftError::new(at, Why::TooLong { len: bytes, most: MAX_CONTEXT_BYTES }));
+        if bytes > most_bytes {
+            return Err(ThriftError::new(at, Why::TooLong { len: bytes, most: most_bytes }));
         }
         pairs.push(pair);
     }
@@ -166,7 +226,7 @@ fn read_pair<'a, R: Read<'a>>(reader: &mut R) -> Result<Option<Pair>, ThriftErro
         match (field.id, field.ty) {
             (1, Type::String) => first = Some(reader.string()?),
             (2, Type::String) => second = Some(reader.string()?),
-            (_, ty) => skip_value(reader, ty, field.inline)?,
+            (_, ty) => skip_value(reader, ty, field.inline, 3)?,
         }
     }
     Ok(first.zip(second))

@@ -1,6 +1,7 @@
 //! The struct before every reply.
 
-use super::request::{MAX_CONTEXTS, read_pairs, write_pairs};
+use super::request::{read_pairs, write_pairs};
+use crate::mux::limits::{MAX_CONTEXT_BYTES, MAX_CONTEXTS};
 use crate::pairs::Pairs;
 use crate::thrift::cursor::Cursor;
 use crate::thrift::error::ThriftError;
@@ -63,8 +64,8 @@ fn read<'a, R: Read<'a>>(mut reader: R) -> Result<(ResponseHeader, usize), Thrif
     while let Some(field) = reader.field(last)? {
         last = field.id;
         match (field.id, field.ty) {
-            (2, Type::List) => header.contexts = read_pairs(&mut reader, MAX_CONTEXTS)?,
-            (_, ty) => skip_value(&mut reader, ty, field.inline)?,
+            (2, Type::List) => header.contexts = read_pairs(&mut reader, MAX_CONTEXTS, MAX_CONTEXT_BYTES)?,
+            (_, ty) => skip_value(&mut reader, ty, field.inline, 1)?,
         }
     }
     let at = reader.cursor().at();
