@@ -2,12 +2,12 @@
 
 use muxgate_testkit::Gateway;
 use muxgate_testkit::finagle::{Finagle, Server};
-use muxgate_testkit::language::{Language, Name};
+use muxgate_testkit::language::{ALL, Language, Name};
 use muxgate_testkit::zipkin::Zipkin;
 use std::net::SocketAddr;
 use std::path::Path;
-use std::sync::LazyLock;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{LazyLock, OnceLock};
 use tempfile::TempDir;
 
 /// The kit.
@@ -23,8 +23,10 @@ pub static THRIFT: LazyLock<Server> =
     LazyLock::new(|| FINAGLE.server("thrift", &["--proto", "thrift", "--strict-oneway"]));
 /// ThriftMux, compact.
 pub static COMPACT: LazyLock<Server> = LazyLock::new(|| FINAGLE.server("compact", &["--codec", "compact"]));
+/// The Python peer.
+pub static PYTHON: LazyLock<&Language> = LazyLock::new(|| language(Name::Python));
 /// The Go peer.
-pub static GO: LazyLock<Language> = LazyLock::new(|| language(Name::Go));
+pub static GO: LazyLock<&Language> = LazyLock::new(|| language(Name::Go));
 /// Zipkin.
 pub static ZIPKIN: LazyLock<Zipkin> = LazyLock::new(|| Zipkin::start(target()));
 
@@ -36,9 +38,10 @@ fn target() -> &'static Path {
     Path::new(env!("CARGO_TARGET_TMPDIR"))
 }
 
-/// A peer in another language.
-pub fn language(name: Name) -> Language {
-    Language::build(name, repository(), target())
+/// A peer in another language, built once for all tests.
+pub fn language(name: Name) -> &'static Language {
+    static BUILT: [OnceLock<Language>; ALL.len()] = [const { OnceLock::new() }; ALL.len()];
+    BUILT[name as usize].get_or_init(|| Language::build(name, repository(), target()))
 }
 
 /// The program under test; `MUXGATE_BIN` names another build of it.

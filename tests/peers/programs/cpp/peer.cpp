@@ -92,7 +92,7 @@ class Ready : public server::TServerEventHandler {
 };
 
 shared_ptr<TProtocolFactory> protocols(Flags& flags) {
-  // It makes its own transport; a server takes the protocol inside from the caller.
+  // It makes its own transport.
   if (flags["transport"] == "header") return std::make_shared<THeaderProtocolFactory>();
   if (flags["protocol"] == "compact") return std::make_shared<TCompactProtocolFactory>();
   return std::make_shared<TBinaryProtocolFactory>();
@@ -104,6 +104,8 @@ void serve(Flags& flags) {
   if (flags["transport"] == "framed") transports = std::make_shared<TFramedTransportFactory>();
   auto processor = std::make_shared<echo::PeerProcessor>(std::make_shared<Handler>());
   server::TThreadedServer server(processor, socket, transports, protocols(flags));
+  // One protocol for both directions: with two, THeader answers in binary whatever it was asked in.
+  if (flags["transport"] == "header") server.setOutputProtocolFactory(nullptr);
   server.setServerEventHandler(std::make_shared<Ready>(socket));
   server.serve();
 }
