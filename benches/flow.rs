@@ -205,7 +205,7 @@ async fn serve(io: DuplexStream, callers: Proto, service: impl Serve) {
     match callers {
         Proto::Framed => {
             let params = thrift::ServerParams::new(limits.max_frame, limits.stall, limits.idle);
-            let caller = thrift::Caller { io, read, framing: thrift::Framing::Framed, peer: None };
+            let caller = thrift::Caller { io, read, framing: thrift::Framing::Framed, peer: None.into() };
             thrift::serve(caller, &Arc::new(service), &params, &drain, &Uncounted).await;
         }
         Proto::Mux => {

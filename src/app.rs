@@ -1,13 +1,16 @@
 //! The only file that knows every room: plan, then parts, then start, then drain.
 
+mod certificates;
+
 use crate::admin::{self, AdminState, View};
 use crate::config::plan::{Discovery, Plan};
 use crate::flow::accept::Listener;
-use crate::flow::{self, Flow};
+use crate::flow::{self, Flow, dispatch};
 use crate::names::{Binder, Namer, namers};
 use crate::observe::span::{Recorder, Settings};
 use crate::observe::{Registry, Ring, Tracer, Zipkin};
 use async_trait::async_trait;
+use certificates::Certificates;
 use muxgate_wire::name::{Dtab, Path};
 use serde_json::Value;
 use std::fmt;
@@ -71,11 +74,15 @@ impl Gateway {
         let tracer = tracer(&plan, &registry, ring.clone(), zipkin.clone());
         let (dtab, base) = watch::channel(plan.dtab().clone());
         let binder = Arc::new(Binder::new(all_namers(&plan).into_iter().collect(), base));
-        let flow = Flow::new(parts(&plan, Arc::clone(&binder), Arc::clone(&registry), tracer));
+        let certificates = Certificates::start(&plan, &registry)?;
+        let flow = Flow::new(parts(&plan, certificates, Arc::clone(&binder), Arc::clone(&registry), tracer));
         let mut listeners = Vec::new();
         for listener in plan.listeners() {
             let address = listener.accept.address;
-            let opened = flow.listen(listener.accept.clone(), &listener.address, &listener.admit);
+            let mut accept = listener.accept.clone();
+            accept.tls =
+                listener.tls.as_ref().map(|tls| certificates::listener(tls, &registry)).transpose()?;
+            let opened = flow.listen(accept, &listener.address, &listener.admit);
             listeners.push(opened.map_err(|error| cannot_listen("listener", address, &error))?);
         }
         let shown = Arc::new(Shown {
@@ -190,7 +197,13 @@ fn all_namers(plan: &Plan) -> Vec<Arc<dyn Namer>> {
     all
 }
 
-fn parts(plan: &Arc<Plan>, binder: Arc<Binder>, registry: Arc<Registry>, tracer: Tracer) -> flow::Parts {
+fn parts(
+    plan: &Arc<Plan>,
+    certificates: Certificates,
+    binder: Arc<Binder>,
+    registry: Arc<Registry>,
+    tracer: Tracer,
+) -> flow::Parts {
     let (services, clusters, endpoints) = (Arc::clone(plan), Arc::clone(plan), Arc::clone(plan));
     flow::Parts {
         binder,
@@ -198,7 +211,10 @@ fn parts(plan: &Arc<Plan>, binder: Arc<Binder>, registry: Arc<Registry>, tracer:
         tracer,
         service: Arc::new(move |name| services.service(name)),
         cluster: Arc::new(move |id| clusters.client(id).0),
-        endpoint: Arc::new(move |id| endpoints.client(id).1),
+        endpoint: Arc::new(move |id| {
+            let tls = certificates.client(&endpoints, id);
+            dispatch::Params { tls, ..endpoints.client(id).1 }
+        }),
         bounds: flow::bind::Bounds::default(),
     }
 }

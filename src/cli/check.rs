@@ -1,10 +1,12 @@
 //! What a checked file would do, in words.
 
 use crate::config::Plan;
-use crate::config::plan::{Discovery, Listener};
+use crate::config::plan::{Discovery, Listener, ListenerTls};
 use crate::names::explain::explain;
 use crate::names::namers::{dns, system};
 use crate::names::{Answer, Book, Lookup, Namers, State, resolve};
+use muxgate_rpc::tls::ClientAuth;
+use muxgate_wire::mux::handshake::TlsLevel;
 use muxgate_wire::name::{NameTree, Path};
 use std::fmt::Write;
 
@@ -17,7 +19,7 @@ pub(super) fn summary(plan: &Plan) -> String {
 
 fn write(plan: &Plan, out: &mut String) -> std::fmt::Result {
     writeln!(out, "{}: ok", plan.name())?;
-    for Listener { accept, address, admit } in plan.listeners() {
+    for Listener { accept, address, admit, tls } in plan.listeners() {
         let named = address.prefix.concat(&address.default);
         write!(
             out,
@@ -28,6 +30,9 @@ fn write(plan: &Plan, out: &mut String) -> std::fmt::Result {
         write!(out, "{method}")?;
         if address.service_in_dst {
             write!(out, ", or {}/SERVICE{method} if the method is SERVICE:METHOD", address.prefix)?;
+        }
+        if let Some(tls) = tls {
+            write!(out, "; {}", encrypted(tls))?;
         }
         match admit.max_concurrent {
             Some(most) => writeln!(out, "; at most {most} calls at once")?,
@@ -54,6 +59,19 @@ fn write(plan: &Plan, out: &mut String) -> std::fmt::Result {
         writeln!(out, "  spans to {} as {}, share {}", zipkin.url, zipkin.service_name, zipkin.sample_rate)?;
     }
     writeln!(out, "  {} threads, {} ms to finish calls at the end", plan.threads(), plan.grace().as_millis())
+}
+
+fn encrypted(tls: &ListenerTls) -> String {
+    let how = match tls.opportunistic {
+        TlsLevel::Off => "TLS",
+        TlsLevel::Desired => "TLS if callers want it",
+        TlsLevel::Required => "TLS, by agreement too",
+    };
+    match tls.files.clients {
+        ClientAuth::Off => how.to_string(),
+        ClientAuth::Offered(_) => format!("{how}, client certificates welcome"),
+        ClientAuth::Required(_) => format!("{how}, client certificates required"),
+    }
 }
 
 /// What is allowed and yet hardly meant: warnings, one a line.

@@ -1,7 +1,8 @@
 //! Configuration: `file` is what people write, [`Plan`] is what can exist.
 //!
 //! Text comes in; a checked, immutable [`Plan`] goes out, or a [`Report`] that names every mistake with its line, its
-//! column and what to do. Nothing here touches a socket or a folder, and nothing here starts anything.
+//! column and what to do. Nothing here touches a socket or starts anything;
+//! of all the files that are named only those with certificates are read, to see whether they can be used.
 
 mod file;
 mod locate;

@@ -1,9 +1,16 @@
 //! What can exist: a configuration that has been checked. Only [`super::parse`] makes one.
 
+mod tls;
+
+pub use tls::{ClientTls, CommonName, ListenerTls};
+
 use crate::flow::{accept, address, admit, bind, choose, dispatch};
+use crate::names::namers::pattern::Pattern;
+use muxgate_rpc::tls::ClientFiles;
 use muxgate_wire::mux::handshake::CompressionLevel;
 use muxgate_wire::name::{Dtab, Path, Prefix};
 use muxgate_wire::thrift::Protocol;
+use std::collections::HashSet;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -72,13 +79,24 @@ pub struct Listener {
     pub address: address::Params,
     /// Limits.
     pub admit: admit::Params,
+    /// Certificates; none for plain connections.
+    pub tls: Option<ListenerTls>,
 }
 
 /// Settings for the names that a prefix matches.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Rule<T> {
     pub prefix: Prefix,
+    /// What the prefix keeps of a name, if it has captures: then both must match.
+    pub captures: Option<Pattern>,
     pub part: T,
+}
+
+impl<T> Rule<T> {
+    fn matches(&self, name: &Path) -> bool {
+        self.prefix.matches(name)
+            && self.captures.as_ref().is_none_or(|pattern| pattern.matches(name).is_some())
+    }
 }
 
 /// The keys that one entry of `services` sets. For keys that can be switched off, the inner none means off.
@@ -109,6 +127,7 @@ pub(super) struct ClientPart {
     pub life: Option<Option<Duration>>,
     pub declared_fails: Option<bool>,
     pub max_frame: Option<usize>,
+    pub tls: Option<Option<ClientTls>>,
     pub compression: Option<CompressionLevel>,
 }
 
@@ -176,10 +195,25 @@ impl Plan {
         matching(&self.clients, id).for_each(|part| part.apply(&mut params.0, &mut params.1));
         params
     }
+
+    /// The certificates of all entries of `clients`, each once.
+    pub fn client_files(&self) -> HashSet<&ClientFiles> {
+        self.clients.iter().filter_map(|rule| Some(&rule.part.tls.as_ref()?.as_ref()?.files)).collect()
+    }
+
+    /// How connections to a cluster are encrypted: by the last entry that says so, with what its prefix keeps of the bound
+    /// id in the name that is asked for.
+    pub fn client_tls(&self, id: &Path) -> Option<(&ClientTls, Option<String>)> {
+        let says = |rule: &&Rule<ClientPart>| rule.part.tls.is_some() && rule.matches(id);
+        let rule = self.clients.iter().rfind(says)?;
+        let tls = rule.part.tls.as_ref()?.as_ref()?;
+        let kept = rule.captures.as_ref().and_then(|pattern| pattern.matches(id)).unwrap_or_default();
+        Some((tls, tls.name.as_ref().map(|name| name.fill(&kept))))
+    }
 }
 
 fn matching<'a, T>(rules: &'a [Rule<T>], name: &'a Path) -> impl Iterator<Item = &'a T> {
-    rules.iter().filter(|rule| rule.prefix.matches(name)).map(|rule| &rule.part)
+    rules.iter().filter(|rule| rule.matches(name)).map(|rule| &rule.part)
 }
 
 /// Takes what an entry says, and leaves what it does not say.

@@ -61,6 +61,7 @@ impl Multiplexed {
     pub fn new(address: SocketAddr) -> Self {
         let params = mux::ClientParams {
             address,
+            tls: None,
             connect: CONNECT,
             max_frame: MAX_FRAME,
             declared_fails: false,

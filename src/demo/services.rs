@@ -190,7 +190,8 @@ async fn connection(socket: TcpStream, peer: SocketAddr, endpoint: Arc<Endpoint>
     let read = ReadBuffer::new(MAX_FRAME);
     if endpoint.service.protocol() == "framed" {
         let params = thrift::ServerParams::new(MAX_FRAME, STALL, None);
-        let caller = thrift::Caller { io: socket, read, framing: thrift::Framing::Framed, peer: Some(peer) };
+        let caller =
+            thrift::Caller { io: socket, read, framing: thrift::Framing::Framed, peer: Some(peer).into() };
         return thrift::serve(caller, &endpoint, &params, &ended, &Uncounted).await;
     }
     let params = mux::ServerParams {

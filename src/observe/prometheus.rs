@@ -2,7 +2,7 @@
 
 use super::stats::exceptions::TYPES;
 use super::stats::latency::{BOUNDS, Snapshot};
-use super::stats::{Calls, EndpointStats, ListenerStats, Registry, RouteStats, Totals};
+use super::stats::{Calls, CertificateStats, EndpointStats, ListenerStats, Registry, RouteStats, Totals};
 use prometheus_client::collector::Collector;
 use prometheus_client::encoding::{DescriptorEncoder, prometheus_text};
 use prometheus_client::metrics::MetricType;
@@ -51,8 +51,17 @@ impl Collector for Series {
         out.counter("muxgate_spans_failed_attempts", help, &spans, none, |s| s.retries.get())?;
         out.counter("muxgate_spans_failed", "Spans the collector did not take", &spans, none, |s| {
             s.failed.get()
-        })
+        })?;
+        certificates(&mut out, self.0.certificates())
     }
+}
+
+fn certificates(out: &mut Out<'_>, stats: &Arc<CertificateStats>) -> Result<(), Error> {
+    let (all, none) = ([stats], |_: &_| Vec::new());
+    let help = "Times that changed certificates were taken into use";
+    out.counter("muxgate_certificates_reloaded", help, &all, none, |s| s.reloaded.get())?;
+    let help = "Times that changed certificates made no sense and the old ones stayed";
+    out.counter("muxgate_certificates_refused", help, &all, none, |s| s.refused.get())
 }
 
 fn listeners(out: &mut Out<'_>, all: &[Arc<ListenerStats>]) -> Result<(), Error> {
@@ -68,6 +77,8 @@ fn listeners(out: &mut Out<'_>, all: &[Arc<ListenerStats>]) -> Result<(), Error>
     let causes = |s: &Arc<ListenerStats>| s.limited.get();
     let help = "Peers refused or cut off for a limit";
     out.by("muxgate_listener_limited", help, "cause", all, labels, causes)?;
+    let causes = |s: &Arc<ListenerStats>| s.tls_failures.get();
+    out.by("muxgate_listener_tls_failures", TLS_FAILURES, "cause", all, labels, causes)?;
     calls(out, ["muxgate_listener", "Calls that came in"], all, labels, |s| &s.calls)
 }
 
@@ -89,6 +100,8 @@ fn routes(out: &mut Out<'_>, all: &[Arc<RouteStats>]) -> Result<(), Error> {
     )
 }
 
+const TLS_FAILURES: &str = "TLS handshakes that failed";
+
 fn endpoints(out: &mut Out<'_>, all: &[Arc<EndpointStats>]) -> Result<(), Error> {
     let labels = |s: &Arc<EndpointStats>| {
         let address = s.address.map_or_else(|| super::stats::OTHER.to_owned(), |address| address.to_string());
@@ -107,7 +120,9 @@ fn endpoints(out: &mut Out<'_>, all: &[Arc<EndpointStats>]) -> Result<(), Error>
         s.discarded.get()
     })?;
     let help = "Calls whose reply will be thrown away";
-    out.counter("muxgate_endpoint_abandoned", help, all, labels, |s| s.abandoned.get())
+    out.counter("muxgate_endpoint_abandoned", help, all, labels, |s| s.abandoned.get())?;
+    let causes = |s: &Arc<EndpointStats>| s.tls_failures.get();
+    out.by("muxgate_endpoint_tls_failures", TLS_FAILURES, "cause", all, labels, causes)
 }
 
 /// The families that all calls have.

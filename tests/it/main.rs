@@ -25,4 +25,5 @@ mod refusals;
 mod restart;
 mod slow;
 mod support;
+mod tls;
 mod upstreams;

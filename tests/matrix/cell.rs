@@ -8,11 +8,14 @@ use muxgate_testkit::Backend;
 use muxgate_testkit::backend::{Call, Event};
 use muxgate_testkit::luggage::Luggage;
 use muxgate_testkit::mux::{NACK, Pairs};
-use muxgate_testkit::speaker::{Said, Speaker};
+use muxgate_testkit::speaker::{Said, Security, Speaker};
 use muxgate_testkit::thrift::{EXCEPTION, Message, ONEWAY, Protocol};
 use rustls::ClientConfig;
 use std::net::SocketAddr;
 use std::sync::Arc;
+
+/// What a service says that fails.
+pub const BROKEN: &str = "it broke";
 
 /// What a failed cell says.
 pub type Verdict = Result<(), String>;
@@ -51,18 +54,42 @@ impl Row<'_> {
         verdicts
     }
 
+    /// One cell, and a plain result behind it.
     async fn cell(&mut self, outcome: Outcome, kept: &mut Option<Speaker>) -> Verdict {
-        if kept.is_none() {
-            *kept = Some(self.connect().await?);
-        }
-        let Some(caller) = kept.as_mut() else { return Err("no caller".into()) };
+        let caller = match kept.take().filter(|_| outcome != Outcome::LargeFirst) {
+            Some(caller) => caller,
+            None => self.connect().await?,
+        };
+        let caller = kept.insert(caller);
         caller.forget();
+        match outcome {
+            Outcome::Several => self.several(caller).await?,
+            _ => self.one(outcome, kept).await?,
+        }
+        let caller = match kept.take() {
+            Some(caller) => caller,
+            None => self.connect().await?,
+        };
+        let (caller, last) = (kept.insert(caller), self.call(Outcome::Result));
+        let told = caller.tell(&last, &self.name, &Luggage::default()).await;
+        told.map_err(|error| format!("cannot call again: {error}"))?;
+        heard(caller, Outcome::Result, Heard::Answer, &last)
+            .await
+            .map_err(|why| format!("the next call: {why}"))
+    }
+
+    /// One call. The caller is kept if its connection should live.
+    async fn one(&mut self, outcome: Outcome, kept: &mut Option<Speaker>) -> Verdict {
+        let Some(caller) = kept.as_mut() else { return Err("no caller".into()) };
         let expected = expect(self.inbound, self.outbound, outcome);
         let before = self.backend.calls().len();
         let call = self.call(outcome);
+        let is_large = matches!(outcome, Outcome::LargeCall | Outcome::LargeFirst);
         let luggage = if outcome == Outcome::Luggage { luggage() } else { Luggage::default() };
+        caller.drip(outcome == Outcome::Drip);
         let told = caller.tell(&call, &self.name, &luggage).await;
-        if outcome != Outcome::LargeCall {
+        caller.drip(false);
+        if !is_large {
             told.map_err(|error| format!("cannot call: {error}"))?;
         }
         if outcome == Outcome::Cancel {
@@ -88,17 +115,9 @@ impl Row<'_> {
             self.carried(before, &luggage).await?;
         }
         if !expected.lives {
-            *kept = Some(self.connect().await?);
+            *kept = None;
         }
-        let Some(caller) = kept.as_mut() else { return Err("no caller".into()) };
-        let last = self.call(Outcome::Result);
-        caller
-            .tell(&last, &self.name, &Luggage::default())
-            .await
-            .map_err(|error| format!("cannot call again: {error}"))?;
-        heard(caller, Outcome::Result, Heard::Answer, &last)
-            .await
-            .map_err(|why| format!("the next call: {why}"))
+        Ok(())
     }
 
     async fn connect(&self) -> Result<Speaker, String> {
@@ -107,7 +126,7 @@ impl Row<'_> {
             .map_err(|error| format!("cannot connect: {error}"))
     }
 
-    fn call(&mut self, outcome: Outcome) -> Message {
+    pub fn call(&mut self, outcome: Outcome) -> Message {
         self.made += 1;
         // Many callers number everything 0; others may use any number.
         let seqid = match self.made % 3 {
@@ -116,14 +135,14 @@ impl Row<'_> {
             _ => -self.made,
         };
         let text = match outcome {
-            Outcome::LargeCall => "x".repeat(LARGE),
+            Outcome::LargeCall | Outcome::LargeFirst => "x".repeat(LARGE),
             _ => format!("{outcome:?} {}", self.made),
         };
         message(self.inbound.form.protocol, outcome, seqid, &text)
     }
 
     /// Waits until the service has `n` calls more than `before`.
-    async fn calls(&self, before: usize, n: usize) -> Result<Vec<Call>, String> {
+    pub async fn calls(&self, before: usize, n: usize) -> Result<Vec<Call>, String> {
         let new = |events: &[Event]| {
             let calls =
                 events.iter().filter_map(|e| if let Event::Call(call) = e { Some(call) } else { None });
@@ -170,9 +189,10 @@ impl Row<'_> {
     }
 
     /// Whether the service got the call in the form that was asked for.
-    fn judge(&self, outcome: Outcome, seen: &Call, call: &Message) -> Verdict {
+    pub fn judge(&self, outcome: Outcome, seen: &Call, call: &Message) -> Verdict {
         let (how, protocol) = (seen.how, self.outbound.protocol_of(self.inbound));
-        if (how.dialect, how.tls, how.lz4) != (self.outbound.dialect, self.outbound.tls, self.outbound.lz4) {
+        let is_encrypted = self.outbound.security != Security::Clear;
+        if (how.dialect, how.tls, how.lz4) != (self.outbound.dialect, is_encrypted, self.outbound.lz4) {
             return Err(format!("the service was spoken to in {how:?}"));
         }
         let text = text(call);
@@ -204,7 +224,7 @@ pub fn headers() -> Pairs {
     vec![pair(b"x-one", b"1"), pair(b"x-two", b"two \xc3\xa9"), pair(b"x-one", b"")]
 }
 
-fn text(call: &Message) -> String {
+pub fn text(call: &Message) -> String {
     String::from_utf8_lossy(&call.string_argument().unwrap_or_default()).into_owned()
 }
 
@@ -223,6 +243,7 @@ pub fn answer(outcome: Outcome, call: &Message) -> Option<Message> {
     match outcome {
         Outcome::Declared => Some(call.declared_exception(&text(call))),
         Outcome::UnknownMethod => Some(call.exception(1, "Invalid method name")),
+        Outcome::Error => Some(call.exception(6, BROKEN)),
         _ => call.served(),
     }
 }
@@ -232,16 +253,22 @@ async fn heard(caller: &mut Speaker, outcome: Outcome, expected: Heard, call: &M
         return Ok(());
     }
     let said = caller.hear().await.map_err(|error| format!("{error}, wanted {expected:?}"))?;
-    let is_right = match (&said, expected) {
+    match is_right(&said, outcome, expected, call) {
+        true => Ok(()),
+        false => Err(format!("the caller heard {said:?}, wanted {expected:?}")),
+    }
+}
+
+/// Whether this is what was to be heard in answer to a call.
+pub fn is_right(said: &Said, outcome: Outcome, expected: Heard, call: &Message) -> bool {
+    match (said, expected) {
         (Said::Message(got), Heard::Answer) => Some(got) == answer(outcome, call).as_ref(),
         (Said::Message(got), Heard::Exception(kind)) => {
-            let text = got.string_argument().unwrap_or_default();
-            *got == call.exception(kind, &String::from_utf8_lossy(&text)) && got.kind == EXCEPTION
+            *got == call.exception(kind, &text(got)) && got.kind == EXCEPTION
         }
         (Said::Message(got), Heard::Nameless(kind)) => {
-            let text = got.string_argument().unwrap_or_default();
             let call = Message { name: Bytes::new(), ..call.clone() };
-            *got == call.exception(kind, &String::from_utf8_lossy(&text))
+            *got == call.exception(kind, &text(got))
         }
         // A nack has no text, an error has one.
         (Said::Refused(status, flags, text), Heard::Refusal(want, wanted)) => {
@@ -249,9 +276,5 @@ async fn heard(caller: &mut Speaker, outcome: Outcome, expected: Heard, call: &M
         }
         (Said::Empty, Heard::Empty) | (Said::Discarded, Heard::Discarded) | (Said::End, Heard::End) => true,
         _ => false,
-    };
-    match is_right {
-        true => Ok(()),
-        false => Err(format!("the caller heard {said:?}, wanted {expected:?}")),
     }
 }

@@ -1,6 +1,6 @@
 //! The forms on both sides, and how the configuration asks for them.
 
-use muxgate_testkit::link::Dialect;
+use muxgate_testkit::link::{Dialect, NAME};
 use muxgate_testkit::speaker::{Form, Security};
 use muxgate_testkit::thrift::Protocol;
 use std::path::Path;
@@ -12,16 +12,22 @@ pub struct Inbound {
 }
 
 /// What a service is spoken to in: a column.
+#[derive(Clone, Copy)]
 pub struct Outbound {
     pub name: &'static str,
     pub dialect: Dialect,
     /// None: that of the call.
     pub protocol: Option<Protocol>,
-    pub tls: bool,
+    pub security: Security,
     pub lz4: bool,
+    /// Mux: the size of pieces that the service asks for.
+    pub window: Option<u32>,
 }
 
 use Protocol::{Binary, Compact, Old};
+
+/// Bytes in a piece of a Mux message, where it is cut: hardly a context, name or head of a message is whole.
+const PIECE: u32 = 19;
 
 /// All rows.
 pub fn inbound() -> Vec<Inbound> {
@@ -39,23 +45,45 @@ pub fn inbound() -> Vec<Inbound> {
         row("ttwitter", Form::new(Dialect::TTwitter, Binary)),
         row("mux", Form::new(Dialect::Mux, Binary)),
         row("mux compact", Form::new(Dialect::Mux, Compact)),
+        row("mux pieces", Form { window: Some(PIECE), ..Form::new(Dialect::Mux, Binary) }),
+        row("mux lz4", Form { lz4: true, ..Form::new(Dialect::Mux, Binary) }),
         row("mux treq", Form { treq: true, ..Form::new(Dialect::Mux, Binary) }),
+        row("mux tls", Form { security: Security::Opportunistic, ..Form::new(Dialect::Mux, Binary) }),
+        row("mux tls lz4", Form { security: Security::Tls, lz4: true, ..Form::new(Dialect::Mux, Compact) }),
+        row("framed tls", Form { security: Security::Tls, ..Form::new(Dialect::Framed, Binary) }),
     ]
 }
 
 /// All columns.
 pub fn outbound() -> Vec<Outbound> {
+    let security = Security::Clear;
+    let plain =
+        |name, dialect| Outbound { name, dialect, protocol: None, security, lz4: false, window: None };
     let transports = [
-        ("framed", Dialect::Framed, false, false),
-        ("buffered", Dialect::Buffered, false, false),
-        ("header", Dialect::Header, false, false),
-        ("ttwitter", Dialect::TTwitter, false, false),
-        ("thriftmux", Dialect::Mux, false, false),
+        plain("framed", Dialect::Framed),
+        plain("buffered", Dialect::Buffered),
+        plain("header", Dialect::Header),
+        plain("ttwitter", Dialect::TTwitter),
+        plain("thriftmux", Dialect::Mux),
+        Outbound { lz4: true, ..plain("mux lz4", Dialect::Mux) },
+        Outbound { window: Some(PIECE), ..plain("mux pieces", Dialect::Mux) },
+        Outbound { security: Security::Tls, ..plain("mux tls", Dialect::Mux) },
+        Outbound { security: Security::Opportunistic, lz4: true, ..plain("mux tls lz4", Dialect::Mux) },
+        Outbound { security: Security::Tls, ..plain("framed tls", Dialect::Framed) },
     ];
-    let columns = |(name, dialect, tls, lz4)| {
-        [None, Some(Binary), Some(Compact)].map(|protocol| Outbound { name, dialect, protocol, tls, lz4 })
+    let columns = |transport: Outbound| {
+        [None, Some(Binary), Some(Compact)].map(|protocol| Outbound { protocol, ..transport })
     };
     transports.into_iter().flat_map(columns).collect()
+}
+
+/// The key `tls` with these settings.
+fn tls(security: Security, settings: &str) -> String {
+    match security {
+        Security::Clear => String::new(),
+        Security::Tls => format!("tls: {{{settings}}}, "),
+        Security::Opportunistic => format!("tls: {{{settings}, opportunistic: required}}, "),
+    }
 }
 
 /// As the configuration calls it.
@@ -74,13 +102,8 @@ impl Inbound {
     /// `is_named`, or if it cannot be detected.
     pub fn keys(&self, folder: &Path, is_named: bool) -> String {
         let folder = folder.display();
-        let mut keys = match self.form.security {
-            Security::Clear => String::new(),
-            Security::Tls => format!("tls: {{certPath: {folder}/cert.pem, keyPath: {folder}/key.pem}}, "),
-            Security::Opportunistic => format!(
-                "tls: {{certPath: {folder}/cert.pem, keyPath: {folder}/key.pem, opportunistic: required}}, "
-            ),
-        };
+        let files = format!("certPath: {folder}/cert.pem, keyPath: {folder}/cert.key");
+        let mut keys = tls(self.form.security, &files);
         if is_named || (self.form.dialect, self.form.protocol) == (Dialect::Buffered, Old) {
             let protocol = if self.form.protocol == Compact { "compact" } else { "binary" };
             let dialect = match self.form.dialect {
@@ -111,9 +134,7 @@ impl Outbound {
             Some(Compact) => keys += "thriftProtocol: compact, ",
             Some(_) => keys += "thriftProtocol: binary, ",
         }
-        if self.tls {
-            keys += &format!("tls: {{commonName: localhost, trustCertsBundle: {folder}/ca.pem}}, ");
-        }
+        keys += &tls(self.security, &format!("commonName: {}, trustCertsBundle: {folder}/ca.pem", NAME));
         if self.lz4 {
             keys += "compression: desired, ";
         }

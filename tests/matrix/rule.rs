@@ -11,32 +11,47 @@ pub enum Outcome {
     Result,
     /// A result, with all around the messages that is not Thrift.
     Luggage,
+    /// A result; call and answer come byte by byte.
+    Drip,
+    /// [`SEVERAL`] calls, without waiting for answers.
+    Several,
     Void,
     Declared,
     UnknownMethod,
+    /// The service fails, and says so.
+    Error,
+    /// The service answers something that is no Thrift message.
+    Garbage,
     Oneway,
     Nack,
     Timeout,
     Cancel,
     LargeReply,
     LargeCall,
+    /// The same as the first call of a connection, whose form is not known yet.
+    LargeFirst,
     Cut,
 }
 
 impl Outcome {
     /// In the order in which they are tried.
-    pub const ALL: [Self; 12] = [
+    pub const ALL: [Self; 17] = [
         Self::Result,
         Self::Luggage,
+        Self::Drip,
+        Self::Several,
         Self::Void,
         Self::Declared,
         Self::UnknownMethod,
+        Self::Error,
+        Self::Garbage,
         Self::Oneway,
         Self::Nack,
         Self::Timeout,
         Self::Cancel,
         Self::LargeReply,
         Self::LargeCall,
+        Self::LargeFirst,
         Self::Cut,
     ];
 
@@ -45,15 +60,20 @@ impl Outcome {
         match self {
             Self::Result => 'r',
             Self::Luggage => 'h',
+            Self::Drip => 'b',
+            Self::Several => 's',
             Self::Void => 'v',
             Self::Declared => 'd',
             Self::UnknownMethod => 'u',
+            Self::Error => 'e',
+            Self::Garbage => 'g',
             Self::Oneway => 'o',
             Self::Nack => 'n',
             Self::Timeout => 't',
             Self::Cancel => 'c',
             Self::LargeReply => 'l',
             Self::LargeCall => 'L',
+            Self::LargeFirst => 'F',
             Self::Cut => 'x',
         }
     }
@@ -61,11 +81,14 @@ impl Outcome {
     /// The method that the service answers so.
     pub fn method(self) -> &'static str {
         match self {
-            Self::Result | Self::LargeCall => "echo",
+            Self::Result | Self::Several | Self::LargeCall | Self::LargeFirst => "echo",
             Self::Luggage => "carry",
+            Self::Drip => "drip",
             Self::Void => "ping",
             Self::Declared => "fail",
             Self::UnknownMethod => "nowhere",
+            Self::Error => "break",
+            Self::Garbage => "babble",
             Self::Oneway => "note",
             Self::Nack => "refuse",
             Self::Timeout => "late",
@@ -75,6 +98,17 @@ impl Outcome {
         }
     }
 }
+
+/// What several calls at once are.
+pub const SEVERAL: [Outcome; 7] = [
+    Outcome::Result,
+    Outcome::Oneway,
+    Outcome::Declared,
+    Outcome::Nack,
+    Outcome::Void,
+    Outcome::UnknownMethod,
+    Outcome::Result,
+];
 
 /// What comes back to the caller.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -121,25 +155,34 @@ const INTERNAL: i32 = 6;
 const PROTOCOL: i32 = 7;
 /// MuxFailure: restartable and rejected.
 const NOTHING_DONE: u64 = 3;
+/// MuxFailure: not to be repeated.
+const NOT_AGAIN: u64 = 4;
 
 /// The rule.
 pub fn expect(inbound: &Inbound, outbound: &Outbound, outcome: Outcome) -> Expectation {
     let heard = match outcome {
-        Outcome::Result | Outcome::Luggage | Outcome::Void => Heard::Answer,
+        Outcome::Result | Outcome::Luggage | Outcome::Drip | Outcome::Void => Heard::Answer,
+        // Each has its own rule; this is for the last.
+        Outcome::Several => Heard::Answer,
         Outcome::Declared | Outcome::UnknownMethod => Heard::Answer,
+        // By Mux it is a status; else it is an answer like others.
+        Outcome::Error if outbound.is_mux() => refusal(inbound, ERROR, None),
+        Outcome::Error => Heard::Answer,
         Outcome::Oneway if inbound.is_mux() => Heard::Empty,
         Outcome::Oneway => Heard::Nothing,
         Outcome::Nack => refusal(inbound, NACK, Some(NOTHING_DONE)),
         // What was done is not known.
-        Outcome::Timeout | Outcome::LargeReply | Outcome::Cut => refusal(inbound, ERROR, None),
+        Outcome::Timeout | Outcome::Garbage | Outcome::LargeReply | Outcome::Cut => {
+            refusal(inbound, ERROR, None)
+        }
         Outcome::Cancel if inbound.is_mux() => Heard::Discarded,
         // A plain caller cancels by going away.
         Outcome::Cancel => Heard::Nothing,
-        Outcome::LargeCall => too_large(inbound),
+        Outcome::LargeCall | Outcome::LargeFirst => too_large(inbound),
     };
     let seen = match outcome {
         Outcome::Timeout | Outcome::Cancel => Seen::Withdrawn,
-        Outcome::LargeCall => Seen::Calls(0),
+        Outcome::LargeCall | Outcome::LargeFirst => Seen::Calls(0),
         // The only endpoint is tried a second time; where connections are refused, it sees neither.
         Outcome::Nack if outbound.is_mux() => Seen::Calls(2),
         Outcome::Nack => Seen::Calls(0),
@@ -147,7 +190,7 @@ pub fn expect(inbound: &Inbound, outbound: &Outbound, outcome: Outcome) -> Expec
     };
     let lives = match outcome {
         // Where the next message begins is known only if this one has been read whole.
-        Outcome::LargeCall => inbound.form.zlib,
+        Outcome::LargeCall | Outcome::LargeFirst => inbound.form.zlib || inbound.form.window.is_some(),
         Outcome::Cancel => inbound.is_mux(),
         _ => true,
     };
@@ -166,6 +209,8 @@ fn refusal(inbound: &Inbound, status: u8, flags: Option<u64>) -> Heard {
 fn too_large(inbound: &Inbound) -> Heard {
     match inbound.form.dialect {
         // It is short until it is unpacked.
+        // Its tag is known all the while, and no piece is large.
+        Dialect::Mux if inbound.form.window.is_some() => Heard::Refusal(ERROR, Some(NOT_AGAIN)),
         Dialect::Header if inbound.form.zlib => Heard::Nameless(PROTOCOL),
         Dialect::Framed | Dialect::Buffered => Heard::Exception(PROTOCOL),
         Dialect::Header | Dialect::TTwitter | Dialect::Mux => Heard::End,

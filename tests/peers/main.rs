@@ -8,5 +8,6 @@ mod kill;
 mod languages;
 mod nack;
 mod pairs;
+mod tls;
 mod world;
 mod zipkin;

@@ -1,5 +1,8 @@
 //! What sessions tell whoever counts. The session knows nothing of metrics.
 
+use crate::tls::TlsError;
+use std::net::SocketAddr;
+
 /// Things worth counting on one side's connections. Every method does nothing by default.
 pub trait Events: Send + Sync + 'static {
     /// A connection was made (upstream) or taken (downstream).
@@ -18,6 +21,8 @@ pub trait Events: Send + Sync + 'static {
     fn decode_error(&self, _cause: &'static str) {}
     /// A peer was refused or cut off for a limit; `cause` is from a closed list.
     fn limited(&self, _cause: &'static str) {}
+    /// A TLS handshake failed, or was not even begun. The peer's address is told where the counter cannot know it.
+    fn tls_failed(&self, _peer: Option<SocketAddr>, _error: &TlsError) {}
     /// An answer came for a call that nobody waits for.
     fn late_reply(&self) {}
 }

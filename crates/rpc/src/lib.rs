@@ -30,7 +30,7 @@ pub use link::Link;
 pub use payload::Payload;
 pub use pressure::Pressure;
 pub use purse::Purse;
-pub use request::{Local, Request};
+pub use request::{Local, Peer, Request};
 pub use response::{Class, Reply, Response};
 pub use rules::Rules;
 pub use service::{Serve, Status, Svc};

@@ -1,13 +1,18 @@
 //! A TCP connection, encrypted or not: one type for sessions that may be either, or become the other one in between.
 
-use crate::io::{Io, Prefixed};
+use crate::events::Events;
+use crate::io::{Io, Prefixed, keep_short};
 use crate::tls::{ClientTls, Identity, ServerTls, TlsError, TlsStream};
+use crate::{Failure, Why};
 use std::fmt;
 use std::io::{self, IoSlice};
+use std::net::SocketAddr;
 use std::pin::Pin;
 use std::task::{Context, Poll, Waker};
+use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
+use tokio::time::timeout;
 
 /// A connection. What is not encrypted costs one branch more than its socket.
 pub enum Link<T: Io = TcpStream> {
@@ -45,6 +50,45 @@ impl<T: Io> Link<T> {
     pub fn is_tls(&self) -> bool {
         matches!(self, Self::Tls(_))
     }
+}
+
+impl Link {
+    /// Connects to a service, and encrypts the connection if `tls` is there; both together take `within` at most.
+    ///
+    /// # Errors
+    /// Why there is no connection; it is counted.
+    pub async fn open(
+        address: SocketAddr,
+        tls: Option<&ClientTls>,
+        within: Duration,
+        events: &dyn Events,
+    ) -> Result<Self, Failure> {
+        let mut connected = false;
+        let opening = async {
+            let io = TcpStream::connect(address).await.map_err(|error| connect_failure(&error))?;
+            io.set_nodelay(true).map_err(|error| connect_failure(&error))?;
+            keep_short(&io);
+            let Some(tls) = tls else { return Ok(Self::Tcp(io)) };
+            connected = true;
+            // Boxed, so that plain connections do not carry the room for this.
+            Box::pin(Self::connect(io, tls)).await.map_err(|error| tls_failure(&error, events))
+        };
+        let opened = match timeout(within, opening).await {
+            Ok(opened) => opened,
+            Err(_) if connected => Err(tls_failure(&TlsError::slow(), events)),
+            Err(_) => Err(connect_failure(&io::ErrorKind::TimedOut.into())),
+        };
+        opened.inspect_err(|_| events.connect_failed())
+    }
+}
+
+fn connect_failure(error: &io::Error) -> Failure {
+    Failure::new(Why::Connect, format!("cannot connect: {error}"))
+}
+
+fn tls_failure(error: &TlsError, events: &dyn Events) -> Failure {
+    events.tls_failed(None, error);
+    Failure::new(Why::Connect, format!("cannot connect by TLS: {error}"))
 }
 
 /// An encrypted connection. Dropped, it says that it ends (`close_notify`), as far as the socket takes it at once.

@@ -25,6 +25,21 @@ pub struct Request {
     pub local: Local,
 }
 
+/// Who calls: what is known of the other end of a connection.
+#[derive(Clone, Debug, Default)]
+pub struct Peer {
+    /// Its address.
+    pub address: Option<SocketAddr>,
+    /// Who it is, by the certificate it showed.
+    pub identity: Option<Arc<Identity>>,
+}
+
+impl From<Option<SocketAddr>> for Peer {
+    fn from(address: Option<SocketAddr>) -> Self {
+        Self { address, identity: None }
+    }
+}
+
 /// Where a session leaves its caller's reason for a Tdiscarded before it drops the call.
 pub type Discarded = Arc<OnceLock<Bytes>>;
 

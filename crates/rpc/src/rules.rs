@@ -1,6 +1,6 @@
 //! What is settled about the calls of a port, and messages do not say themselves.
 
-use crate::Payload;
+use crate::{Failure, Payload, Why};
 use bytes::Bytes;
 use muxgate_wire::thrift::Protocol;
 use std::collections::HashSet;
@@ -27,6 +27,12 @@ impl fmt::Display for WrongProtocol {
             Protocol::Binary => "only the binary protocol is spoken here",
             Protocol::Compact => "only the compact protocol is spoken here",
         })
+    }
+}
+
+impl From<WrongProtocol> for Failure {
+    fn from(wrong: WrongProtocol) -> Self {
+        Self::new(Why::BadRequest, wrong.to_string())
     }
 }
 

@@ -25,7 +25,6 @@ pub mod raw;
 pub mod speaker;
 pub mod theader;
 pub mod thrift;
-pub mod tls;
 pub mod ttwitter;
 pub mod tunnel;
 pub mod until;

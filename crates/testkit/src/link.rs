@@ -1,7 +1,8 @@
 //! One end of a connection: plain or encrypted, packed by lz4 or not, cut into frames or into bare messages.
 
-use crate::{lz4, tls, walk};
+use crate::{lz4, walk};
 use bytes::{Buf, Bytes, BytesMut};
+use rustls::pki_types::ServerName;
 use rustls::{ClientConfig, ServerConfig};
 use std::io::{Error, ErrorKind, Result};
 use std::net::SocketAddr;
@@ -12,6 +13,8 @@ use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, ReadBuf};
 use tokio::net::TcpStream;
 use tokio_rustls::{TlsAcceptor, TlsConnector, TlsStream};
 
+/// The name that a server's certificate must have.
+pub const NAME: &str = "localhost";
 /// Longest frame taken.
 pub const MAX_FRAME: usize = 64 << 20;
 
@@ -138,6 +141,8 @@ pub struct Link {
     pub inward: Inward,
     /// Whether what goes out is packed.
     pub packs: bool,
+    /// Whether it goes out byte by byte.
+    pub drips: bool,
 }
 
 impl Link {
@@ -145,7 +150,7 @@ impl Link {
     pub fn new(tcp: TcpStream) -> Self {
         // Small frames must not wait for each other; if this fails they only do.
         let _ = tcp.set_nodelay(true);
-        Self { io: Io::Tcp(tcp), inward: Inward::default(), packs: false }
+        Self { io: Io::Tcp(tcp), inward: Inward::default(), packs: false, drips: false }
     }
 
     /// Connects.
@@ -156,14 +161,15 @@ impl Link {
         TcpStream::connect(addr).await.map(Self::new)
     }
 
-    /// Makes a TLS handshake as a client.
+    /// Makes a TLS handshake as a client; the server must be [`NAME`].
     ///
     /// # Errors
     /// Those of the handshake, and bytes that came before it.
     pub async fn connect_tls(self, config: &Arc<ClientConfig>) -> Result<Self> {
         let tcp = self.bare()?;
-        let tls = TlsConnector::from(Arc::clone(config)).connect(tls::name(), tcp).await?;
-        Ok(Self { io: Io::Tls(Box::new(tls.into())), inward: Inward::default(), packs: false })
+        let name = ServerName::try_from(NAME).map_err(|_| strange("no name"))?;
+        let tls = TlsConnector::from(Arc::clone(config)).connect(name, tcp).await?;
+        Ok(Self { io: Io::Tls(Box::new(tls.into())), inward: Inward::default(), packs: false, drips: false })
     }
 
     /// Makes a TLS handshake as a server.
@@ -173,7 +179,7 @@ impl Link {
     pub async fn accept_tls(self, config: &Arc<ServerConfig>) -> Result<Self> {
         let tcp = self.bare()?;
         let tls = TlsAcceptor::from(Arc::clone(config)).accept(tcp).await?;
-        Ok(Self { io: Io::Tls(Box::new(tls.into())), inward: Inward::default(), packs: false })
+        Ok(Self { io: Io::Tls(Box::new(tls.into())), inward: Inward::default(), packs: false, drips: false })
     }
 
     fn bare(self) -> Result<TcpStream> {
@@ -195,7 +201,10 @@ impl Link {
     /// # Errors
     /// Those of the socket.
     pub async fn send(&mut self, bytes: &[u8]) -> Result<()> {
-        send(&mut self.io, bytes, self.packs).await
+        match self.drips {
+            true => drip(&mut self.io, bytes, self.packs).await,
+            false => send(&mut self.io, bytes, self.packs).await,
+        }
     }
 
     /// The next frame or message.
@@ -216,6 +225,18 @@ impl Link {
         // A connection that is gone needs none.
         let _ = self.io.tcp().set_zero_linger();
     }
+}
+
+/// Writes bytes one by one: each is a segment, and where there are any a record and a block.
+///
+/// # Errors
+/// Those of the socket.
+pub async fn drip(io: &mut (impl AsyncWrite + Unpin), bytes: &[u8], pack: bool) -> Result<()> {
+    for byte in bytes {
+        send(io, &[*byte], pack).await?;
+        tokio::task::yield_now().await;
+    }
+    Ok(())
 }
 
 /// Writes bytes, packed or not.

@@ -1,6 +1,7 @@
 //! As much of Mux as a test service needs, written from the protocol's text and not from the gateway's code.
 
 use bytes::{BufMut, Bytes, BytesMut};
+use std::collections::HashMap;
 
 /// A call with contexts, destination and dtab.
 pub const TDISPATCH: i8 = 2;
@@ -37,6 +38,9 @@ pub const OLD_TDISCARDED: i8 = -62;
 /// The text by which a client asks whether the handshake is known.
 pub const TINIT_CHECK: &[u8] = b"tinit check";
 
+/// The handshake's header that tells how large the pieces may be that its sender receives.
+pub const FRAMER: &str = "mux-framer";
+
 /// Rdispatch statuses.
 pub const OK: u8 = 0;
 /// The call failed.
@@ -55,6 +59,48 @@ pub fn frame(kind: i8, tag: u32, body: &[u8]) -> Bytes {
     out.put_uint(u64::from(tag), 3);
     out.put_slice(body);
     out.freeze()
+}
+
+/// The bit that says that more pieces follow.
+const MORE: u32 = 1 << 23;
+
+/// A message in pieces of at most `window` bytes of body, each with its length in front.
+pub fn pieces(kind: i8, tag: u32, body: &[u8], window: usize) -> Bytes {
+    let mut out = BytesMut::new();
+    let mut chunks = body.chunks(window).peekable();
+    while let Some(chunk) = chunks.next() {
+        let tag = if chunks.peek().is_some() { tag | MORE } else { tag };
+        out.put_slice(&frame(kind, tag, chunk));
+    }
+    out.freeze()
+}
+
+/// Whether a frame, without its length, keeps to a window. Only messages that can be cut need to.
+pub fn fits(frame: &Bytes, window: usize) -> bool {
+    split(frame).is_none_or(|(kind, _, body)| body.len() <= window || !matches!(kind, TDISPATCH | RDISPATCH))
+}
+
+/// Pieces of messages, by tag.
+#[derive(Default)]
+pub struct Pieces(HashMap<u32, BytesMut>);
+
+impl Pieces {
+    /// Takes a frame's content: the message that is whole with it, without its length; `None` if more pieces follow.
+    pub fn join(&mut self, frame: Bytes) -> Option<Bytes> {
+        let Some((_, tag, body)) = split(&frame) else { return Some(frame) };
+        if tag & MORE != 0 {
+            self.0.entry(tag & !MORE).or_default().put_slice(&body);
+            return None;
+        }
+        let Some(mut whole) = self.0.remove(&tag) else { return Some(frame) };
+        whole.put_slice(&body);
+        Some(Bytes::from([&frame[..4], &whole].concat()))
+    }
+
+    /// Forgets the pieces of a message that will not be whole.
+    pub fn forget(&mut self, tag: u32) {
+        self.0.remove(&tag);
+    }
 }
 
 /// Type, tag (with its fragment bit) and body of a message without its length.
@@ -104,14 +150,20 @@ impl Dispatch {
 }
 
 /// The body of a Tinit or Rinit.
-pub fn init(headers: &[(&str, &str)]) -> Bytes {
+pub fn init(headers: &[(&str, &[u8])]) -> Bytes {
     let mut out = BytesMut::new();
     out.put_u16(1);
-    for text in headers.iter().flat_map(|(key, value)| [key, value]) {
+    for text in headers.iter().flat_map(|(key, value)| [key.as_bytes(), value]) {
         out.put_u32(text.len() as u32);
-        out.put_slice(text.as_bytes());
+        out.put_slice(text);
     }
     out.freeze()
+}
+
+/// The window that the headers of a Tinit or Rinit tell.
+pub fn window(headers: &Pairs) -> Option<usize> {
+    let (_, value) = headers.iter().find(|(key, _)| key == FRAMER)?;
+    Some(u32::from_be_bytes(value[..].try_into().ok()?) as usize)
 }
 
 /// The headers of a Tinit or Rinit.

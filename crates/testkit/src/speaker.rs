@@ -3,7 +3,7 @@
 use crate::hex;
 use crate::link::{Dialect, Link, strange};
 use crate::luggage::{self, Luggage};
-use crate::mux::{self, Dispatch, Pairs};
+use crate::mux::{self, Dispatch, Pairs, Pieces};
 use crate::theader::Header;
 use crate::thrift::{Message, Protocol, REPLY};
 use crate::ttwitter;
@@ -19,8 +19,8 @@ use tokio::time::timeout;
 pub const LIMIT: Duration = Duration::from_secs(10);
 /// Bytes of each message that are remembered.
 const REMEMBERED: usize = 160;
-/// The tag of calls.
-const TAG: u32 = 2;
+/// The tag of calls, unless another is set.
+pub const FIRST: u32 = 2;
 /// The probe before a handshake.
 const PROBE: &[u8] = b"tinit check";
 
@@ -48,6 +48,8 @@ pub struct Form {
     pub treq: bool,
     /// Mux: the streams are compressed.
     pub lz4: bool,
+    /// Mux: bodies are cut into pieces of so many bytes, in both directions.
+    pub window: Option<u32>,
     /// Encryption.
     pub security: Security,
 }
@@ -56,7 +58,7 @@ impl Form {
     /// The form without anything that is optional.
     pub const fn new(dialect: Dialect, protocol: Protocol) -> Self {
         let security = Security::Clear;
-        Self { dialect, protocol, zlib: false, treq: false, lz4: false, security }
+        Self { dialect, protocol, zlib: false, treq: false, lz4: false, window: None, security }
     }
 }
 
@@ -83,6 +85,8 @@ pub struct Speaker {
     form: Form,
     log: String,
     headers: Pairs,
+    pieces: Pieces,
+    tag: u32,
 }
 
 impl Speaker {
@@ -103,7 +107,14 @@ impl Speaker {
             }
         };
         let link = timeout(LIMIT, opening).await.map_err(|_| strange("no handshake in time"))??;
-        Ok(Self { link, form, log: String::new(), headers: Pairs::new() })
+        Ok(Self {
+            link,
+            form,
+            log: String::new(),
+            headers: Pairs::new(),
+            pieces: Pieces::default(),
+            tag: FIRST,
+        })
     }
 
     /// The bytes that were said and heard, as far as they are remembered.
@@ -122,6 +133,16 @@ impl Speaker {
         if !more.is_empty() {
             self.log += &format!(".. and {} bytes", more.len());
         }
+    }
+
+    /// Sets the Mux tag of the next calls.
+    pub fn number(&mut self, tag: u32) {
+        self.tag = tag;
+    }
+
+    /// Whether what is said next goes out byte by byte.
+    pub fn drip(&mut self, drips: bool) {
+        self.link.drips = drips;
     }
 
     /// Application headers of the last answer.
@@ -147,32 +168,45 @@ impl Speaker {
             }
             Dialect::TTwitter => framed(&ttwitter::to_bytes(&dispatch())),
             Dialect::Mux if self.form.treq => {
-                mux::frame(mux::TREQ, TAG, &[&luggage.keys()[..], &body[..]].concat())
+                mux::frame(mux::TREQ, self.tag, &[&luggage.keys()[..], &body[..]].concat())
             }
-            Dialect::Mux => mux::frame(mux::TDISPATCH, TAG, &dispatch().to_bytes()),
+            Dialect::Mux => {
+                let window = self.form.window.map_or(usize::MAX, |window| window as usize);
+                mux::pieces(mux::TDISPATCH, self.tag, &dispatch().to_bytes(), window)
+            }
         };
         self.remember(">", &bytes);
         self.link.send(&bytes).await
     }
 
-    /// Waits for what comes back.
+    /// Waits for what comes back to the call.
     ///
     /// # Errors
     /// Nothing in time.
     pub async fn hear(&mut self) -> Result<Said> {
-        let heard = timeout(LIMIT, self.link.next(self.form.dialect)).await;
+        let (tag, said) = self.hear_any().await?;
+        Ok(if tag == self.tag { said } else { Said::Strange(format!("tag {tag}: {said:?}")) })
+    }
+
+    /// Waits for whatever comes back, with its tag if there are tags.
+    ///
+    /// # Errors
+    /// Nothing in time.
+    pub async fn hear_any(&mut self) -> Result<(u32, Said)> {
+        let mut tag = self.tag;
+        let heard = timeout(LIMIT, self.next()).await;
         let frame = match heard.map_err(|_| strange("no answer in time"))? {
             Ok(frame) => frame,
             Err(error) if error.kind() == ErrorKind::InvalidData => return Err(error),
             Err(_) if !self.link.inward.peek().is_empty() => {
-                return Ok(Said::Strange(hex::encode(self.link.inward.peek())));
+                return Ok((tag, Said::Strange(hex::encode(self.link.inward.peek()))));
             }
-            Err(_) => return Ok(Said::End),
+            Err(_) => return Ok((tag, Said::End)),
         };
         self.remember("<", &frame);
         self.headers.clear();
         let said = match self.form.dialect {
-            Dialect::Mux => answer(&frame, &mut self.headers),
+            Dialect::Mux => answer(&frame, &mut tag, &mut self.headers),
             Dialect::Framed | Dialect::Buffered => message(&frame),
             Dialect::TTwitter => ttwitter::reply(&frame).and_then(|reply| message(&reply)),
             Dialect::Header => Header::parse(&frame).and_then(|header| {
@@ -180,7 +214,24 @@ impl Speaker {
                 message(&header.message)
             }),
         };
-        Ok(said.unwrap_or_else(|| Said::Strange(hex::encode(&frame))))
+        Ok((tag, said.unwrap_or_else(|| Said::Strange(hex::encode(&frame)))))
+    }
+
+    /// The next frame, or the message that is whole with it.
+    async fn next(&mut self) -> Result<Bytes> {
+        loop {
+            let frame = self.link.next(self.form.dialect).await?;
+            if self.form.dialect != Dialect::Mux {
+                return Ok(frame);
+            }
+            let window = self.form.window.map_or(usize::MAX, |window| window as usize);
+            if !mux::fits(&frame, window) {
+                return Err(strange("a frame beyond the window"));
+            }
+            if let Some(whole) = self.pieces.join(frame) {
+                return Ok(whole);
+            }
+        }
     }
 
     /// Writes a Tdiscarded for the call.
@@ -188,7 +239,7 @@ impl Speaker {
     /// # Errors
     /// Those of the socket.
     pub async fn discard(&mut self, why: &str) -> Result<()> {
-        let body = [&TAG.to_be_bytes()[1..], why.as_bytes()].concat();
+        let body = [&self.tag.to_be_bytes()[1..], why.as_bytes()].concat();
         self.link.send(&mux::frame(mux::OLD_TDISCARDED, 0, &body)).await
     }
 
@@ -209,9 +260,9 @@ fn message(bytes: &Bytes) -> Option<Said> {
     Message::parse(bytes).map(Said::Message)
 }
 
-fn answer(frame: &Bytes, headers: &mut Pairs) -> Option<Said> {
-    let (kind, tag, body) = mux::split(frame)?;
-    (tag == TAG).then_some(())?;
+fn answer(frame: &Bytes, tag: &mut u32, headers: &mut Pairs) -> Option<Said> {
+    let (kind, theirs, body) = mux::split(frame)?;
+    *tag = theirs;
     let (status, contexts, body) = match kind {
         mux::RDISCARDED => return Some(Said::Discarded),
         mux::RDISPATCH => mux::parse_rdispatch(&body)?,
@@ -246,12 +297,16 @@ async fn shake_hands(mut link: Link, form: Form, tls: &Arc<ClientConfig>) -> Res
         return Err(strange("the probe was not answered"));
     }
     let is_opportunistic = form.security == Security::Opportunistic;
-    let mut headers = Vec::new();
+    let mut headers: Vec<(_, &[u8])> = Vec::new();
     if is_opportunistic {
-        headers.push(("tls", "required"));
+        headers.push(("tls", b"required"));
     }
     if form.lz4 {
-        headers.push(("accept-compress", "desired:lz4;desired:lz4"));
+        headers.push(("accept-compress", b"desired:lz4;desired:lz4"));
+    }
+    let window = form.window.map(u32::to_be_bytes);
+    if let Some(window) = &window {
+        headers.push((mux::FRAMER, window));
     }
     link.send(&mux::frame(mux::TINIT, 1, &mux::init(&headers))).await?;
     let rinit = link.next(Dialect::Mux).await?;

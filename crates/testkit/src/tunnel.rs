@@ -66,10 +66,14 @@ impl ClientSide {
     /// # Panics
     /// If what was given is no PEM.
     pub fn connector(&self) -> TlsConnector {
-        TlsConnector::from(Arc::new(self.config()))
+        TlsConnector::from(self.config())
     }
 
-    fn config(&self) -> ClientConfig {
+    /// The same for who makes connections by itself.
+    ///
+    /// # Panics
+    /// If what was given is no PEM.
+    pub fn config(&self) -> Arc<ClientConfig> {
         let verifier = WebPkiServerVerifier::builder_with_provider(roots(&self.trust), provider());
         let verifier: Arc<dyn ServerCertVerifier> = verifier.build().expect("authorities");
         let builder = ClientConfig::builder_with_provider(provider())
@@ -77,13 +81,13 @@ impl ClientSide {
             .expect("versions")
             .dangerous()
             .with_custom_certificate_verifier(verifier);
-        match &self.shows {
+        Arc::new(match &self.shows {
             None => builder.with_no_client_auth(),
             Some(issued) => {
                 let (chain, key) = pair(issued);
                 builder.with_client_auth_cert(chain, key).expect("a pair")
             }
-        }
+        })
     }
 }
 
@@ -109,7 +113,11 @@ impl ServerSide {
         self
     }
 
-    fn config(&self) -> ServerConfig {
+    /// The same for who takes connections by itself.
+    ///
+    /// # Panics
+    /// If what was given is no PEM.
+    pub fn config(&self) -> Arc<ServerConfig> {
         let builder = ServerConfig::builder_with_provider(provider())
             .with_protocol_versions(rustls::ALL_VERSIONS)
             .expect("versions");
@@ -122,7 +130,7 @@ impl ServerSide {
             ),
         };
         let (chain, key) = pair(&self.shows);
-        builder.with_single_cert(chain, key).expect("a pair")
+        Arc::new(builder.with_single_cert(chain, key).expect("a pair"))
     }
 }
 
@@ -174,7 +182,7 @@ impl Tunnel {
     /// # Panics
     /// If there is no free port.
     pub async fn decrypt(to: SocketAddr, side: &ServerSide) -> Self {
-        let acceptor = TlsAcceptor::from(Arc::new(side.config()));
+        let acceptor = TlsAcceptor::from(side.config());
         Self::open(move |io, seen| {
             let acceptor = acceptor.clone();
             async move {

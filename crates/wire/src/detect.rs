@@ -46,7 +46,7 @@ pub fn detect(first_bytes: &[u8]) -> Detected {
     detect_within(first_bytes, DEFAULT_MAX_FRAME)
 }
 
-/// Tells the protocol; a first frame over `max_frame` bytes is none.
+/// Tells the protocol; a first frame over `max_frame` bytes is none, unless it is Thrift.
 pub fn detect_within(first_bytes: &[u8], max_frame: usize) -> Detected {
     let Some((first, rest)) = first_bytes.split_first_chunk::<4>() else { return Detected::NeedMore(4) };
     match *first {
@@ -61,15 +61,17 @@ pub fn detect_within(first_bytes: &[u8], max_frame: usize) -> Detected {
     let Ok(len) = usize::try_from(i32::from_be_bytes(*first)) else {
         return Detected::Unknown("negative frame length");
     };
-    if len > max_frame {
-        return Detected::Unknown("frame longer than the limit");
-    }
     if len < 4 {
         return Detected::Unknown("first frame too short for any message");
     }
     match rest.split_first_chunk::<4>() {
         None => Detected::NeedMore(8),
-        Some((second, rest)) => framed(len, *second, rest),
+        Some((second, rest)) => match framed(len, *second, rest) {
+            // Nobody will take the frame, but who speaks Thrift is told so in Thrift.
+            spoken @ (Detected::THeader | Detected::FramedCompact | Detected::FramedBinary) => spoken,
+            _ if len > max_frame => Detected::Unknown("frame longer than the limit"),
+            detected => detected,
+        },
     }
 }
 

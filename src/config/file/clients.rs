@@ -2,10 +2,12 @@
 
 use super::listeners::{COMPRESSION, MAX_FRAME};
 use super::services::{overlap, prefix_or_all};
-use super::{Fields, Shape};
+use super::{Fields, Shape, tls};
 use crate::config::plan::{ClientPart, Namer, Rule};
 use crate::flow::choose::Balancer;
 use crate::flow::dispatch::{Accrual, Upstream};
+use crate::names::namers::pattern::Pattern;
+use muxgate_wire::mux::handshake::TlsLevel;
 use muxgate_wire::name::Prefix;
 use muxgate_wire::thrift::Protocol;
 use std::time::Duration;
@@ -33,6 +35,7 @@ const CLIENT: Shape = Shape {
         "hostConnectionPool",
         "declaredExceptions",
         "maxFrameBytes",
+        "tls",
         "compression",
     ],
     strangers: &[
@@ -46,7 +49,6 @@ const CLIENT: Shape = Shape {
         ("totalTimeoutMs", "it belongs into an entry of `services`"),
         ("responseClassifier", "it belongs into an entry of `services`"),
         ("clientSession", "write `idleTimeMs` and `lifeTimeMs` in `hostConnectionPool`"),
-        ("tls", "connections to services are plain"),
     ],
 };
 
@@ -133,11 +135,43 @@ fn entry(fields: &Fields<'_>, namers: Option<&[Namer]>) -> Option<Rule<ClientPar
         let help = "leave it out, or set `protocol: thriftmux`";
         fields.wrong("compression", "compression is agreed upon in Mux's handshake", help);
     }
-    let prefix = prefix_or_all(fields)?;
+    let (prefix, captures) = match captured(fields) {
+        Some(captured) => captured.map(|(prefix, pattern)| (prefix, Some(pattern)))?,
+        None => (prefix_or_all(fields)?, None),
+    };
     if let Some(namers) = namers {
         check_reach(fields, &prefix, namers);
     }
-    Some(Rule { prefix, part })
+    part.tls = tls::client(fields, captures.as_ref());
+    let upstream = part.upstream.unwrap_or_default();
+    if let Some(Some(tls)) = &part.tls
+        && tls.opportunistic != TlsLevel::Off
+        && upstream != Upstream::ThriftMux
+    {
+        let help = "leave `opportunistic` out: connections are encrypted from their first byte";
+        fields.wrong("tls", "only thriftmux can begin in clear and go on encrypted", help);
+    }
+    Some(Rule { prefix, captures, part })
+}
+
+/// A prefix in which `{x}` matches one element, or a part of one, and keeps it; none if there is no such thing in it.
+fn captured(fields: &Fields<'_>) -> Option<Option<(Prefix, Pattern)>> {
+    fields.get("prefix")?;
+    let text = fields.text("prefix").filter(|text| text.contains(['{', '}']))?;
+    let starred: Vec<_> =
+        text.split('/').map(|part| if part.contains(['{', '}']) { "*" } else { part }).collect();
+    let read = Pattern::parse(text).and_then(|pattern| {
+        let prefix = Prefix::parse(starred.join("/")).map_err(|error| error.what.to_string())?;
+        Ok((prefix, pattern))
+    });
+    Some(match read {
+        Ok(read) => Some(read),
+        Err(why) => {
+            let help = "for example /#/io.l5d.fs/{service}, to use `{service}` in `commonName` of `tls`";
+            fields.wrong("prefix", format!("`prefix` is no pattern: {why}"), help);
+            None
+        }
+    })
 }
 
 fn balancer(fields: &Fields<'_>) -> Option<Balancer> {

@@ -1,7 +1,7 @@
 //! `listeners`.
 
 use super::observe::ip;
-use super::{Fields, Shape};
+use super::{Fields, Shape, tls};
 use crate::config::plan::{Admin, Listener};
 use crate::flow::accept::{CallLimits, Protocol, Trust};
 use crate::flow::{accept, address, admit};
@@ -54,6 +54,7 @@ const LISTENER: Shape = Shape {
         "maxQueuedBytes",
         "stallTimeoutMs",
         "idleTimeMs",
+        "tls",
         "lifeTimeMs",
         "trust",
         "maxContexts",
@@ -72,7 +73,6 @@ const LISTENER: Shape = Shape {
         ),
         ("oneway", "did you mean `onewayMethods`?"),
         ("dtab", "there is one `dtab`, at the top of the file"),
-        ("tls", "connections are plain"),
         ("timeoutMs", "write `totalTimeoutMs` in an entry of `services`"),
         ("address", "write `ip` and `port`"),
         ("clearContext", "write `trust: outside`: then callers' contexts and dtabs are dropped"),
@@ -110,8 +110,13 @@ fn listener(fields: &Fields<'_>) -> Option<Listener> {
     let default = path_or(fields, "dst", &format!("/{name}"));
     let method_in_dst = fields.flag("thriftMethodInDst").unwrap_or(false);
     let service_in_dst = fields.flag("thriftServiceInDst").unwrap_or(false);
+    let tls = tls::server(fields);
+    if fields.get("tls").is_some() && !fields.is_none("tls") {
+        tls.as_ref()?;
+    }
     port?;
     Some(Listener {
+        tls,
         accept,
         address: address::Params { prefix: prefix?, default: default?, method_in_dst, service_in_dst },
         admit,

@@ -5,6 +5,7 @@ mod listeners;
 mod names;
 mod observe;
 mod services;
+mod tls;
 
 use super::node::Node;
 use super::plan::Plan;

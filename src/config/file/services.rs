@@ -79,7 +79,7 @@ fn entry(fields: &Fields<'_>, listeners: &[Listener]) -> Option<Rule<ServicePart
     }
     let prefix = prefix_or_all(fields)?;
     check_reach(fields, &prefix, listeners);
-    Some(Rule { prefix, part })
+    Some(Rule { prefix, captures: None, part })
 }
 
 fn classifier(fields: &Fields<'_>) -> Option<Classifier> {

@@ -1,4 +1,5 @@
 //! Files that people write: good ones and what they mean, wrong ones and what is said about them.
 
+mod certificates;
 mod good;
 mod wrong;

@@ -1,11 +1,12 @@
 //! One connection: find out what it speaks, then serve it as that.
 
 use super::Params;
+use super::secure;
 use super::spoken::{How, Verdict, judge};
 use muxgate_rpc::events::Events;
 use muxgate_rpc::io::{Io, ReadBuffer};
 use muxgate_rpc::life::jittered;
-use muxgate_rpc::{Drain, Pressure, Rules, Serve};
+use muxgate_rpc::{Drain, Peer, Pressure, Rules, Serve};
 use muxgate_rpc::{mux, thrift};
 use muxgate_wire::mux::handshake::{Compression, Offer};
 use muxgate_wire::mux::limits::Limits;
@@ -18,7 +19,7 @@ use std::time::Duration;
 use tokio::time::timeout;
 
 /// Bytes asked for by a read, at most, until the protocol is known.
-const FIRST_READ: usize = 4 << 10;
+pub(super) const FIRST_READ: usize = 4 << 10;
 
 /// What all connections of a listener share.
 pub struct Shared<S> {
@@ -26,8 +27,10 @@ pub struct Shared<S> {
     pub events: Arc<dyn Events>,
     pub drain: Drain,
     pub mux: mux::ServerParams,
+    /// The same for connections that are encrypted already: there is nothing to agree upon any more.
+    pub mux_in_tls: mux::ServerParams,
     pub thrift: thrift::ServerParams,
-    params: Params,
+    pub(super) params: Params,
 }
 
 impl<S: Serve> Shared<S> {
@@ -42,20 +45,22 @@ impl<S: Serve> Shared<S> {
             ..ServerConfig::default()
         };
         let rules = Rules::new(params.thrift_protocol, params.oneway_methods.iter().cloned());
+        let mux_in_tls = mux::ServerParams {
+            max_frame: params.max_frame,
+            max_queued: params.max_queued,
+            stall: params.stall,
+            idle: params.idle,
+            rules: rules.clone(),
+            session,
+            pressure,
+            upgrade: None,
+        };
         Self {
             service: Arc::new(service),
             events,
             drain: Drain::default(),
-            mux: mux::ServerParams {
-                max_frame: params.max_frame,
-                max_queued: params.max_queued,
-                stall: params.stall,
-                idle: params.idle,
-                rules: rules.clone(),
-                session,
-                pressure,
-                upgrade: None,
-            },
+            mux: secure::in_clear(&mux_in_tls, params.tls.as_ref()),
+            mux_in_tls,
             thrift: thrift::ServerParams {
                 max_at_once: params.max_in_flight.min(thrift::MAX_AT_ONCE),
                 max_held: params.max_queued,
@@ -97,29 +102,53 @@ impl<S: Serve> Shared<S> {
     async fn session<T: Io>(&self, mut io: T, peer: SocketAddr, drain: &Drain) {
         let mut read = ReadBuffer::new(FIRST_READ);
         let Some(verdict) = self.first_bytes(&mut io, &mut read, drain).await else { return };
-        let peer = Some(peer);
+        match &self.params.tls {
+            None => self.speak(verdict, io, read, Some(peer).into(), &self.mux, drain).await,
+            // Boxed, so that plain connections do not carry the room for this.
+            Some(tls) => Box::pin(self.encrypted(tls, verdict, io, read, peer, drain)).await,
+        }
+    }
+
+    /// Serves a connection that speaks this.
+    pub(super) async fn speak<T: Io>(
+        &self,
+        verdict: Verdict,
+        io: T,
+        read: ReadBuffer,
+        peer: Peer,
+        mux: &mux::ServerParams,
+        drain: &Drain,
+    ) {
         match verdict {
             Verdict::Serve(How::Mux) => {
                 // Boxed, so that an idle plain connection does not carry the room for this.
                 let service = Arc::clone(&self.service);
                 let events = Arc::clone(&self.events);
-                Box::pin(mux::serve(io, read, peer, service, &self.mux, drain, events)).await;
+                Box::pin(mux::serve(io, read, peer, service, mux, drain, events)).await;
             }
             Verdict::Serve(How::Thrift(framing)) => {
                 let caller = thrift::Caller { io, read, framing, peer };
                 thrift::serve(caller, &self.service, &self.thrift, drain, &*self.events).await;
             }
-            Verdict::Refuse(cause) => {
-                tracing::debug!(?peer, cause, "connection refused");
-                self.events.decode_error(cause);
-            }
+            Verdict::Refuse(cause) => self.refuse(peer, cause),
+            Verdict::Tls => self.refuse(peer, "tls"),
             Verdict::More => {}
         }
     }
 
+    fn refuse(&self, peer: Peer, cause: &'static str) {
+        tracing::debug!(peer = ?peer.address, cause, "connection refused");
+        self.events.decode_error(cause);
+    }
+
     /// Reads until the protocol is known. A peer that says nothing may take its time, up to the idle limit; one that has
     /// begun to speak may not.
-    async fn first_bytes<T: Io>(&self, io: &mut T, read: &mut ReadBuffer, drain: &Drain) -> Option<Verdict> {
+    pub(super) async fn first_bytes<T: Io>(
+        &self,
+        io: &mut T,
+        read: &mut ReadBuffer,
+        drain: &Drain,
+    ) -> Option<Verdict> {
         let mut drain = drain.watch();
         let first = poll_fn(|cx| {
             if drain.poll(cx).is_ready() {

@@ -7,6 +7,7 @@ mod limits;
 mod listener;
 mod params;
 mod peers;
+mod secure;
 mod spoken;
 mod trust;
 
@@ -14,7 +15,7 @@ pub use edge::Edge;
 pub use events::Counted;
 pub use limits::{Bounded, CallLimits};
 pub use listener::Listener;
-pub use params::{Params, Protocol};
+pub use params::{Params, Protocol, Tls};
 pub use trust::{Screen, Trust};
 
 #[cfg(test)]

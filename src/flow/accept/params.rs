@@ -2,7 +2,8 @@
 
 use super::{CallLimits, Trust};
 use bytes::Bytes;
-use muxgate_wire::mux::handshake::CompressionLevel;
+use muxgate_rpc::tls::ServerTls;
+use muxgate_wire::mux::handshake::{CompressionLevel, TlsLevel};
 use muxgate_wire::thrift;
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -23,6 +24,16 @@ pub enum Protocol {
     Header,
 }
 
+/// A listener's TLS.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Tls {
+    /// Certificates.
+    pub server: ServerTls,
+    /// `Off`: every connection is encrypted from its first byte. Else some may be, and Mux callers that begin in clear are
+    /// told to encrypt by the handshake; with `Required` plain Thrift in clear is refused.
+    pub opportunistic: TlsLevel,
+}
+
 /// Settings of one listener.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Params {
@@ -36,6 +47,8 @@ pub struct Params {
     pub thrift_protocol: Option<thrift::Protocol>,
     /// Methods that get no reply, whatever their messages say.
     pub oneway_methods: Vec<Bytes>,
+    /// Encrypts connections; none for a plain listener.
+    pub tls: Option<Tls>,
     /// Largest frame taken, in bytes without its length prefix. Apache Thrift's default.
     pub max_frame: usize,
     /// Connections held at once; more are closed at once, and counted.
@@ -72,6 +85,7 @@ impl Params {
             protocol: Protocol::default(),
             thrift_protocol: None,
             oneway_methods: Vec::new(),
+            tls: None,
             max_frame: 16_384_000,
             max_connections: 10_000,
             max_per_peer: None,

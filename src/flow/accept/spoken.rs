@@ -18,6 +18,8 @@ pub(super) enum Verdict {
     /// There are too few of them.
     More,
     Serve(How),
+    /// It begins with a TLS handshake.
+    Tls,
     /// The cause, for counting.
     Refuse(&'static str),
 }
@@ -32,6 +34,7 @@ const THEADER: Verdict = Verdict::Serve(How::Thrift(Framing::Header));
 pub(super) fn judge(protocol: Protocol, bytes: &[u8], max_frame: usize) -> Verdict {
     let detected = detect_within(bytes, max_frame);
     match (protocol, detected) {
+        (_, Detected::Tls) => Verdict::Tls,
         (Protocol::Buffered, _) => buffered(bytes, detected),
         (_, Detected::NeedMore(_)) => Verdict::More,
         (Protocol::Detect | Protocol::ThriftMux, Detected::Mux) => MUX,
@@ -49,7 +52,7 @@ pub(super) fn judge(protocol: Protocol, bytes: &[u8], max_frame: usize) -> Verdi
 fn buffered(bytes: &[u8], detected: Detected) -> Verdict {
     match (detected, bytes) {
         (Detected::UnframedBinary | Detected::UnframedCompact, _) => UNFRAMED,
-        (Detected::Tls | Detected::Http, _) => Verdict::Refuse(name(detected)),
+        (Detected::Http, _) => Verdict::Refuse(name(detected)),
         (_, [a, b, c, d, name @ ..]) => {
             let length = u32::from_be_bytes([*a, *b, *c, *d]) as usize;
             match name.get(..length.min(4)) {
@@ -104,7 +107,7 @@ mod tests {
     fn a_listener_takes_what_it_speaks_and_names_the_rest() {
         let inputs = [MARKER, TINIT, STRICT, OLD, COMPACT, HEADER, BARE, BARE_COMPACT, TLS, HTTP, NOISE];
         let [mux, framed, header, bare] = ["mux", "framed", "theader", "unframed"].map(Refuse);
-        let (tls, http, noise) = (Refuse("tls"), Refuse("http"), Refuse("unknown_protocol"));
+        let (tls, http, noise) = (Verdict::Tls, Refuse("http"), Refuse("unknown_protocol"));
         for (protocol, want) in [
             (
                 Protocol::Detect,

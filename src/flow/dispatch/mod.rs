@@ -10,7 +10,7 @@ mod params;
 mod session;
 mod translate;
 
-pub use params::{Accrual, Params, Pool, Upstream};
+pub use params::{Accrual, Params, Pool, Tls, Upstream};
 
 use crate::observe::{Registry, Tracer};
 use accrual::AccrualLayer;
@@ -46,7 +46,7 @@ impl Dispatch {
     pub fn build(&self, cluster: &Path, address: SocketAddr) -> Svc {
         let params = (self.params)(cluster);
         let stats = self.registry.endpoint(cluster.as_str(), address);
-        let events = Arc::new(Counted { stats: Arc::clone(&stats), cluster: cluster.clone(), address });
+        let events = Arc::new(Counted::new(Arc::clone(&stats), cluster.clone(), address));
         let session = Session::new(address, &params, Arc::clone(&events) as _);
         let observe = Observe { tracer: self.tracer.clone(), stats, cluster: cluster.clone(), address };
         match Translation::of(&params) {

@@ -1,6 +1,7 @@
 //! What can be set about an endpoint, by the prefix of the bound id.
 
-use muxgate_wire::mux::handshake::CompressionLevel;
+use muxgate_rpc::tls::ClientTls;
+use muxgate_wire::mux::handshake::{CompressionLevel, TlsLevel};
 use muxgate_wire::thrift::Protocol;
 use std::time::Duration;
 
@@ -13,9 +14,11 @@ pub struct Params {
     pub protocol: Option<Protocol>,
     /// Takes the service's part off the name of a method (`Service:method`).
     pub strip_service: bool,
+    /// Encrypts connections; none for plain ones.
+    pub tls: Option<Tls>,
     /// Bounds one attempt (linkerd's `requestAttemptTimeoutMs`); none by default.
     pub attempt: Option<Duration>,
-    /// Time to connect; a Mux handshake may take five times as long.
+    /// Time to connect, TLS handshake included; a Mux handshake may take five times as long.
     pub connect: Duration,
     /// When an endpoint is marked dead; none switches it off.
     pub accrual: Option<Accrual>,
@@ -27,6 +30,16 @@ pub struct Params {
     pub max_frame: usize,
     /// Whether what is sent to and by Mux services may be compressed.
     pub compression: CompressionLevel,
+}
+
+/// TLS towards the endpoints of a cluster.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Tls {
+    /// Certificates, and the name that is asked for.
+    pub client: ClientTls,
+    /// `Off`: every connection is encrypted from its first byte. Else a Mux session begins in clear, and its handshake says
+    /// whether TLS follows.
+    pub opportunistic: TlsLevel,
 }
 
 /// What a service speaks.
@@ -76,6 +89,7 @@ impl Default for Params {
             upstream: Upstream::default(),
             protocol: None,
             strip_service: false,
+            tls: None,
             attempt: None,
             connect: Duration::from_secs(1),
             accrual: Some(Accrual::default()),

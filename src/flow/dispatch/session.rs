@@ -2,9 +2,10 @@
 
 use super::{Params, Upstream};
 use muxgate_rpc::events::Events;
+use muxgate_rpc::tls::ClientTls;
 use muxgate_rpc::{Failure, Request, Response, Serve, Status, mux, thrift};
 use muxgate_wire::mux::client::ClientConfig;
-use muxgate_wire::mux::handshake::{Compression, Offer};
+use muxgate_wire::mux::handshake::{Compression, Offer, TlsLevel};
 use muxgate_wire::mux::limits::{Limits, MAX_QUEUED_BYTES};
 use muxgate_wire::thrift::Protocol;
 use std::net::SocketAddr;
@@ -34,6 +35,12 @@ fn transport(params: &Params) -> thrift::Transport {
     }
 }
 
+/// What encrypts connections from their first byte.
+fn from_the_start(params: &Params) -> Option<ClientTls> {
+    let tls = params.tls.as_ref()?;
+    (tls.opportunistic == TlsLevel::Off).then(|| tls.client.clone())
+}
+
 /// One Mux session, or a pool of plain connections.
 #[expect(
     clippy::large_enum_variant,
@@ -48,7 +55,8 @@ impl Session {
     pub fn new(address: SocketAddr, params: &Params, events: Arc<dyn Events>) -> Self {
         match params.upstream {
             Upstream::ThriftMux => {
-                let session = ClientConfig {
+                let in_clear = params.tls.as_ref().filter(|tls| tls.opportunistic != TlsLevel::Off);
+                let mut session = ClientConfig {
                     handshake_timeout: params.connect * HANDSHAKE,
                     max_in_flight: MAX_IN_FLIGHT,
                     max_queued_bytes: MAX_QUEUED_BYTES.max(params.max_frame.saturating_mul(LARGEST_QUEUED)),
@@ -57,14 +65,18 @@ impl Session {
                     limits: Limits::DEFAULT.with_message_bytes(params.max_frame),
                     ..ClientConfig::default()
                 };
+                if let Some(tls) = in_clear {
+                    session.offer.tls = tls.opportunistic;
+                }
                 let params = mux::ClientParams {
                     address,
+                    tls: from_the_start(params),
                     connect: params.connect,
                     max_frame: params.max_frame,
                     declared_fails: params.declared_fails,
                     life: params.pool.life,
                     session,
-                    upgrade: None,
+                    upgrade: in_clear.map(|tls| Arc::new(tls.client.clone()) as _),
                 };
                 Self::Mux(mux::Client::new(params, events))
             }
@@ -72,6 +84,7 @@ impl Session {
                 let params = thrift::ClientParams {
                     address,
                     transport: transport(params),
+                    tls: from_the_start(params),
                     connect: params.connect,
                     max_size: params.pool.max_size,
                     max_waiters: params.pool.max_waiters,

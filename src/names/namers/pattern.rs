@@ -65,7 +65,8 @@ impl Pattern {
         })
     }
 
-    fn names(&self) -> impl Iterator<Item = &str> {
+    /// The names of the captures.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
         self.0.iter().flat_map(|element| element.captures.iter().map(|(name, _)| name.as_str()))
     }
 }

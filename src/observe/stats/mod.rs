@@ -12,7 +12,9 @@ mod table;
 mod tests;
 
 pub use calls::{Call, Calls, Outcome, Totals};
-pub use series::{Counter, EndpointStats, Gauge, ListenerStats, OpenConnection, RouteStats, SpanStats};
+pub use series::{
+    CertificateStats, Counter, EndpointStats, Gauge, ListenerStats, OpenConnection, RouteStats, SpanStats,
+};
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -70,6 +72,7 @@ pub struct Registry {
     unknown_route: Arc<RouteStats>,
     other_endpoint: Arc<EndpointStats>,
     spans: Arc<SpanStats>,
+    certificates: Arc<CertificateStats>,
 }
 
 impl Registry {
@@ -85,6 +88,7 @@ impl Registry {
             unknown_route: Arc::new(RouteStats::new(UNKNOWN.into())),
             other_endpoint: Arc::new(EndpointStats::new(OTHER.into(), None)),
             spans: Arc::new(SpanStats::default()),
+            certificates: Arc::new(CertificateStats::default()),
         })
     }
 
@@ -118,6 +122,11 @@ impl Registry {
     /// The numbers of spans.
     pub fn spans(&self) -> &Arc<SpanStats> {
         &self.spans
+    }
+
+    /// The numbers of certificates.
+    pub fn certificates(&self) -> &Arc<CertificateStats> {
+        &self.certificates
     }
 
     /// All listeners that live, by name; `other` only once it is used.

@@ -3,6 +3,7 @@
 use super::calls::{Call, Calls};
 use muxgate_rpc::Purse;
 use muxgate_rpc::purse::Ledger;
+use muxgate_rpc::tls::Reloading;
 use parking_lot::Mutex;
 use std::net::SocketAddr;
 use std::ops::Deref;
@@ -88,6 +89,8 @@ pub struct ListenerStats {
     pub decode_errors: Causes,
     /// Peers that were refused or cut off for a limit.
     pub limited: Causes,
+    /// TLS handshakes that failed, and connections in clear that had to begin with one.
+    pub tls_failures: Causes,
 }
 
 impl ListenerStats {
@@ -100,6 +103,7 @@ impl ListenerStats {
             refused: Counter::default(),
             decode_errors: Causes::default(),
             limited: Causes::default(),
+            tls_failures: Causes::default(),
         }
     }
 
@@ -209,6 +213,8 @@ pub struct EndpointStats {
     pub discarded: Counter,
     /// Calls whose reply is awaited only to be thrown away.
     pub abandoned: Counter,
+    /// TLS handshakes that failed.
+    pub tls_failures: Causes,
 }
 
 impl EndpointStats {
@@ -224,12 +230,32 @@ impl EndpointStats {
             probes: Counter::default(),
             discarded: Counter::default(),
             abandoned: Counter::default(),
+            tls_failures: Causes::default(),
         }
     }
 
     /// Counts an attempt that begins.
     pub fn begin(&self, now: Instant) -> Call<'_> {
         self.calls.begin(now)
+    }
+}
+
+/// What became of certificates that changed on disk.
+#[derive(Debug, Default)]
+pub struct CertificateStats {
+    /// Times that new ones were taken into use.
+    pub reloaded: Counter,
+    /// Times that new ones made no sense.
+    pub refused: Counter,
+}
+
+impl Reloading for CertificateStats {
+    fn reloaded(&self) {
+        self.reloaded.add_one();
+    }
+
+    fn refused(&self) {
+        self.refused.add_one();
     }
 }
 

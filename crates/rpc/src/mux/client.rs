@@ -3,25 +3,26 @@
 use super::dispatching::{Session, judge};
 use super::stream::Upgrade;
 use crate::events::Events;
-use crate::io::keep_short;
 use crate::life::jittered;
-use crate::{Failure, Flags, Request, Response, Serve, Status, Why};
+use crate::tls::ClientTls;
+use crate::{Failure, Flags, Link, Request, Response, Serve, Status, Why};
 use arc_swap::ArcSwapOption;
 use muxgate_wire::mux::client::{ClientConfig, SessionStatus, Why as BusyWhy};
 use parking_lot::Mutex;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
-use tokio::net::TcpStream;
 use tokio::task::AbortHandle;
-use tokio::time::{sleep, timeout};
+use tokio::time::sleep;
 
 /// Settings of a [`Client`].
 #[derive(Clone, Debug)]
 pub struct ClientParams {
     /// The endpoint.
     pub address: SocketAddr,
-    /// Time to connect.
+    /// Encrypts connections from the first byte.
+    pub tls: Option<ClientTls>,
+    /// Time to connect, TLS handshake included.
     pub connect: Duration,
     /// Largest frame taken, in bytes.
     pub max_frame: usize,
@@ -70,15 +71,8 @@ impl Client {
         if let Some(session) = self.usable() {
             return Ok(session);
         }
-        let io = timeout(self.params.connect, TcpStream::connect(self.params.address))
-            .await
-            .unwrap_or_else(|_| Err(std::io::ErrorKind::TimedOut.into()))
-            .and_then(|io| io.set_nodelay(true).map(|()| io))
-            .inspect(keep_short)
-            .map_err(|error| {
-                self.events.connect_failed();
-                Failure::new(Why::Connect, format!("cannot connect: {error}"))
-            })?;
+        let ClientParams { address, connect, tls, .. } = &self.params;
+        let io = Link::open(*address, tls.as_ref(), *connect, &*self.events).await?;
         let session = Session::start(io, &self.params, Arc::clone(&self.events));
         self.session.store(Some(Arc::clone(&session)));
         self.retire_when_old(&session);

@@ -5,6 +5,7 @@ use super::stream::{Change, Stream, Switch, Upgrade};
 use super::{Clock, READ_CHUNK, READS_A_TURN, WRITE_CHUNK, WRITES_A_TURN, give_way};
 use crate::events::Events;
 use crate::io::{Io, ReadBuffer, poll_write};
+use crate::tls::tls_error;
 use crate::{Failure, Flags, Request, Why, bridge};
 use bytes::Bytes;
 use futures_util::task::AtomicWaker;
@@ -279,6 +280,9 @@ impl<T: Io> Socket<T> {
         }
         if let Err(error) = ready!(self.io.poll_changed(cx)) {
             self.events.connect_failed();
+            if let Some(error) = tls_error(&error) {
+                self.events.tls_failed(None, error);
+            }
             return Poll::Ready(Err(SessionError::Switch(error.to_string())));
         }
         self.switch = Switch::No;

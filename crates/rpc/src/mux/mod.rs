@@ -4,6 +4,7 @@
 //! socket. The task drains the outbox into one vectored write, takes in all that a read brought, and is woken once for
 //! any number of appended messages: that is where the speed of Mux lies.
 
+mod causes;
 mod client;
 mod dispatching;
 mod params;

@@ -2,11 +2,10 @@
 
 use super::params::ServerParams;
 use super::serving::{Session, Socket};
-use crate::Serve;
 use crate::drain::Drain;
 use crate::events::Events;
 use crate::io::{Io, ReadBuffer};
-use std::net::SocketAddr;
+use crate::{Peer, Serve};
 use std::sync::Arc;
 
 /// Serves one connection until the caller leaves, breaks the protocol, or `drain` begins and the drain has come to
@@ -15,13 +14,13 @@ use std::sync::Arc;
 pub async fn serve<T: Io, S: Serve>(
     io: T,
     read: ReadBuffer,
-    peer: Option<SocketAddr>,
+    peer: impl Into<Peer>,
     service: Arc<S>,
     params: &ServerParams,
     drain: &Drain,
     events: Arc<dyn Events>,
 ) {
-    let session = Arc::new(Session::new(params, peer));
+    let session = Arc::new(Session::new(params, peer.into()));
     // However this future ends, no call outlives its connection.
     let _guard = session.abort_on_drop();
     let socket = Socket::new(io, read, service, params, events);

@@ -1,5 +1,6 @@
 //! A session for a caller: the socket on one side, tasks that answer calls on the other.
 
+use super::causes::{bound, refusal};
 use super::params::ServerParams;
 use super::stream::{Change, Stream, Switch, Upgrade};
 use super::{Clock, READ_CHUNK, READS_A_TURN, WRITE_CHUNK, WRITES_A_TURN, give_way};
@@ -8,16 +9,15 @@ use crate::events::Events;
 use crate::io::{Io, ReadBuffer, poll_write};
 use crate::pressure::{HOLD, Pressure, is_calm};
 use crate::request::Discarded;
-use crate::rules::WrongProtocol;
-use crate::tls::Identity;
-use crate::{Failure, Request, Response, Rules, Serve, Why, bridge};
+use crate::tls::{Identity, tls_error};
+use crate::{Failure, Peer, Request, Response, Rules, Serve, Why, bridge};
 use bytes::{Buf, Bytes};
 use futures_util::task::AtomicWaker;
 use muxgate_wire::mux::frame::{self, FrameError};
-use muxgate_wire::mux::message::{MessageError, Status};
+use muxgate_wire::mux::message::Status;
 use muxgate_wire::mux::outbox::Staged;
 use muxgate_wire::mux::server::{Refusal, Request as MuxRequest, ServerEvent, ServerSession};
-use muxgate_wire::mux::session::{Call, SessionError};
+use muxgate_wire::mux::session::Call;
 use muxgate_wire::pairs::Pairs;
 use parking_lot::Mutex;
 use std::future::{Future, poll_fn};
@@ -54,13 +54,13 @@ pub(super) struct Session {
 }
 
 impl Session {
-    pub(super) fn new(params: &ServerParams, peer: Option<SocketAddr>) -> Self {
+    pub(super) fn new(params: &ServerParams, peer: Peer) -> Self {
         Self {
             machine: Mutex::new(ServerSession::new(params.session.clone())),
             wake: AtomicWaker::new(),
             clock: Clock::start(),
-            peer,
-            identity: OnceLock::new(),
+            peer: peer.address,
+            identity: peer.identity.map_or_else(OnceLock::new, OnceLock::from),
             in_progress: AtomicUsize::new(0),
             max_in_progress: params.max_queued,
         }
@@ -313,7 +313,10 @@ impl<T: Io, S: Serve> Socket<T, S> {
             Ok(None) => {}
             Err(error) => {
                 tracing::debug!(peer = ?session.peer, %error, "TLS did not begin");
-                self.events.decode_error("tls");
+                match tls_error(&error) {
+                    Some(error) => self.events.tls_failed(session.peer, error),
+                    None => self.events.decode_error("tls"),
+                }
                 return Poll::Ready(Err(()));
             }
         }
@@ -451,8 +454,7 @@ impl<T: Io, S: Serve> Socket<T, S> {
         now: Instant,
     ) {
         let built = build(request, session.peer, now).and_then(|mut request| {
-            let wrong = |wrong: WrongProtocol| Failure::new(Why::BadRequest, wrong.to_string());
-            self.rules.apply(&mut request.body).map_err(wrong)?;
+            self.rules.apply(&mut request.body)?;
             Ok(request)
         });
         let mut request = match built {
@@ -591,31 +593,5 @@ fn build(request: MuxRequest, peer: Option<SocketAddr>, now: Instant) -> Result<
             request.ctx.trace = treq.trace;
             Ok(request)
         }
-    }
-}
-
-/// The limit that a session ended for, as a cause; none if it was broken in another way.
-fn bound(error: &SessionError) -> Option<&'static str> {
-    match error {
-        SessionError::HandshakeTimeout => Some("slow_handshake"),
-        SessionError::PartialIdle => Some("slow_message"),
-        SessionError::TooManyPartials => Some("partial_messages"),
-        SessionError::Flood => Some("unread_answers"),
-        SessionError::Malformed { error, .. } if error.is_limit() => Some("handshake_headers"),
-        _ => None,
-    }
-}
-
-/// The cause under which a refusal is counted.
-fn refusal(why: &Refusal) -> &'static str {
-    match why {
-        // `contexts`, `destination` or `dtab`: the call brought more than is read.
-        Refusal::Malformed(MessageError::Limit { what, .. }) => what,
-        Refusal::Malformed(_) => "malformed_dispatch",
-        Refusal::TooLarge => "message_too_large",
-        Refusal::InFlight => "in_flight",
-        Refusal::Queued => "queued",
-        Refusal::Lease => "lease",
-        Refusal::Draining => "draining",
     }
 }

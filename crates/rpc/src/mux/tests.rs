@@ -125,6 +125,7 @@ async fn server(offer: Offer) -> SocketAddr {
 fn client(address: SocketAddr, offer: Offer) -> Client {
     let params = ClientParams {
         address,
+        tls: None,
         connect: Duration::from_secs(10),
         max_frame: 16 << 20,
         declared_fails: false,

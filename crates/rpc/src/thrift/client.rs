@@ -1,17 +1,17 @@
 //! Calls to one plain Thrift endpoint.
 
 use super::Transport;
-use super::connection::{Connection, check, connect_failure};
+use super::connection::{Connection, check};
 use super::pool::{Bounds, Lent, Pool};
 use crate::events::Events;
 use crate::life::jittered;
-use crate::{Failure, Reply, Request, Response, Serve, Status, Why};
+use crate::tls::ClientTls;
+use crate::{Failure, Link, Reply, Request, Response, Serve, Status, Why};
 use muxgate_wire::thrift::ApplicationExceptionType;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
-use tokio::net::TcpStream;
-use tokio::time::{Instant, interval, timeout};
+use tokio::time::{Instant, interval, timeout_at};
 
 /// How often unused connections are looked at: a service that closed one must not be left half-closed for long.
 const TIDY_EVERY: Duration = Duration::from_millis(250);
@@ -23,7 +23,9 @@ pub struct ClientParams {
     pub address: SocketAddr,
     /// What stands around the messages.
     pub transport: Transport,
-    /// Time to connect and upgrade.
+    /// Encrypts connections from the first byte.
+    pub tls: Option<ClientTls>,
+    /// Time to connect, TLS handshake and upgrade included.
     pub connect: Duration,
     /// Most connections at once.
     pub max_size: usize,
@@ -44,7 +46,7 @@ pub struct ClientParams {
 pub struct Client {
     params: ClientParams,
     events: Arc<dyn Events>,
-    pool: Arc<Pool<TcpStream>>,
+    pool: Arc<Pool<Link>>,
 }
 
 impl Client {
@@ -64,12 +66,12 @@ impl Client {
         Self { params, events, pool }
     }
 
-    async fn connect(&self, lent: &mut Lent<TcpStream>) -> Result<(), Failure> {
+    async fn connect(&self, lent: &mut Lent<Link>) -> Result<(), Failure> {
+        let ClientParams { address, transport, tls, connect, .. } = &self.params;
+        let until = Instant::now() + *connect;
+        let io = Link::open(*address, tls.as_ref(), *connect, &*self.events).await?;
+        let transport = *transport;
         let connecting = async {
-            let io =
-                TcpStream::connect(self.params.address).await.map_err(|error| connect_failure(&error))?;
-            io.set_nodelay(true).map_err(|error| connect_failure(&error))?;
-            let transport = self.params.transport;
             let mut connection = Connection::new(io, transport, self.params.max_frame);
             connection.ends = self.params.life.map(|life| Instant::now() + jittered(life));
             if let Transport::TTwitter(protocol) = transport {
@@ -79,7 +81,7 @@ impl Client {
             }
             Ok(connection)
         };
-        let connection = timeout(self.params.connect, connecting)
+        let connection = timeout_at(until, connecting)
             .await
             .unwrap_or_else(|_| Err(Failure::new(Why::Connect, "cannot connect in time")))
             .inspect_err(|_| self.events.connect_failed())?;

@@ -9,7 +9,6 @@ use crate::io::{Io, ReadBuffer, frame, write_all};
 use crate::{Failure, Flags, Payload, Request, Why};
 use bytes::{Bytes, BytesMut};
 use muxgate_wire::thrift::{MessageHead, framing, peek, seqid};
-use std::io;
 use std::task::{Context, Poll, Waker};
 use tokio::time::Instant;
 
@@ -189,11 +188,6 @@ fn bad_reply(text: String) -> Failure {
 
 fn lost(text: impl Into<std::borrow::Cow<'static, str>>) -> Failure {
     Failure::new(Why::ConnectionLost, text)
-}
-
-/// Told apart only in the text: a refused connection, a time-out, no route.
-pub(super) fn connect_failure(error: &io::Error) -> Failure {
-    Failure::new(Why::Connect, format!("cannot connect: {error}"))
 }
 
 #[cfg(test)]

@@ -24,7 +24,7 @@ mod write;
 use crate::drain::{Drain, DrainWatch};
 use crate::events::Events;
 use crate::io::{Io, ReadBuffer};
-use crate::{Request, Rules, Serve};
+use crate::{Peer, Request, Rules, Serve};
 use asked::{Envelope, Reader, Reply, Settled};
 use bytes::Bytes;
 use cutter::{Cutter, Lost};
@@ -32,7 +32,6 @@ use line::Line;
 use muxgate_wire::mux::limits::Limits;
 use muxgate_wire::thrift::MAX_DEPTH;
 use std::future::{Future, Pending, poll_fn};
-use std::net::SocketAddr;
 use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::task::Poll;
@@ -108,7 +107,7 @@ pub struct Caller<T> {
     /// What it speaks.
     pub framing: Framing,
     /// Who it is.
-    pub peer: Option<SocketAddr>,
+    pub peer: Peer,
 }
 
 /// Serves one connection until the caller leaves, breaks the protocol, or `drain` begins and no call is left.

@@ -102,7 +102,16 @@ impl Source for ClientFiles {
 #[derive(Clone)]
 pub struct ClientTls {
     live: Arc<Live<ClientFiles>>,
-    name: Option<ServerName<'static>>,
+    name: Name,
+}
+
+/// Whom the certificate must be for.
+#[derive(Clone, Debug, PartialEq)]
+enum Name {
+    Nobody,
+    Known(ServerName<'static>),
+    /// A text that is no name: nobody can be found under it.
+    Impossible(String),
 }
 
 impl ClientTls {
@@ -116,19 +125,16 @@ impl ClientTls {
         look_every: Duration,
         events: Arc<dyn Reloading>,
     ) -> Result<Self, FileError> {
-        Ok(Self { live: Live::start(files, look_every, events)?, name: None })
+        Ok(Self { live: Live::start(files, look_every, events)?, name: Name::Nobody })
     }
 
     /// The same files, for services of this name: it is asked for (SNI), unless it is an IP address, and what is shown
-    /// must be for it.
+    /// must be for it. A text that is neither a host's name nor an address lets every handshake fail.
     #[must_use]
-    pub fn named(&self, name: ServerName<'static>) -> Self {
-        Self { live: Arc::clone(&self.live), name: Some(name) }
-    }
-
-    /// The name that is asked for.
-    pub fn name(&self) -> Option<&ServerName<'static>> {
-        self.name.as_ref()
+    pub fn named(&self, name: &str) -> Self {
+        let known = ServerName::try_from(name.to_owned());
+        let name = known.map_or_else(|_| Name::Impossible(name.to_owned()), Name::Known);
+        Self { live: Arc::clone(&self.live), name }
     }
 
     /// Does the handshake as the client. The time that it takes is for the caller to bound.
@@ -138,8 +144,11 @@ impl ClientTls {
     pub async fn connect<T: Io>(&self, io: T) -> Result<TlsStream<T>, TlsError> {
         // An address is never sent as a name, and this one is nobody's: without a name only those connect that believe
         // everybody.
-        let nobody = || ServerName::IpAddress(Ipv4Addr::UNSPECIFIED.into());
-        let name = self.name.clone().unwrap_or_else(nobody);
+        let name = match &self.name {
+            Name::Nobody => ServerName::IpAddress(Ipv4Addr::UNSPECIFIED.into()),
+            Name::Known(name) => name.clone(),
+            Name::Impossible(text) => return Err(TlsError::no_name(text)),
+        };
         let connector = TlsConnector::from(self.live.now());
         let (connected, seen) = remembering(connector.connect(name, io)).await;
         connected.map_err(|error| TlsError::of(&error, seen, self.live.source().authorities().cloned()))

@@ -33,6 +33,8 @@ pub enum Cause {
     Protocol,
     /// The handshake took too long.
     Slow,
+    /// The peer spoke in clear where it must not.
+    Plain,
 }
 
 impl Cause {
@@ -51,6 +53,7 @@ impl Cause {
             Self::Refused => "refused_by_peer",
             Self::Protocol => "protocol",
             Self::Slow => "slow_handshake",
+            Self::Plain => "plain_on_tls",
         }
     }
 }
@@ -86,6 +89,15 @@ impl TlsError {
     /// A handshake that was given up after too long a time.
     pub fn slow() -> Self {
         Self::new(Cause::Slow, "the TLS handshake took too long")
+    }
+
+    pub(super) fn no_name(text: &str) -> Self {
+        Self::new(Cause::Name, format!("`{text}` cannot be the name of a server"))
+    }
+
+    /// A peer that spoke in clear where it must not.
+    pub fn plain() -> Self {
+        Self::new(Cause::Plain, "the peer speaks in clear, and must encrypt")
     }
 
     fn new(cause: Cause, text: impl Into<String>) -> Self {
@@ -198,6 +210,11 @@ impl fmt::Display for TlsError {
 }
 
 impl std::error::Error for TlsError {}
+
+/// A failed handshake inside of a socket's error.
+pub(crate) fn tls_error(error: &io::Error) -> Option<&TlsError> {
+    error.get_ref()?.downcast_ref()
+}
 
 fn said(alert: Alert) -> String {
     let words = match alert {

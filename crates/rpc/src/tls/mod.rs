@@ -17,6 +17,7 @@ mod verify;
 mod tests;
 
 pub use client::{ClientFiles, ClientTls, Trust};
+pub(crate) use error::tls_error;
 pub use error::{Cause, TlsError};
 pub use files::{FileError, Role};
 pub use identity::Identity;

@@ -9,7 +9,7 @@ use std::time::{Duration, SystemTime};
 use tokio::time::{MissedTickBehavior, interval};
 
 /// How often the files are looked at.
-pub const LOOK_EVERY: Duration = Duration::from_secs(5);
+pub const LOOK_EVERY: Duration = Duration::from_secs(2);
 
 /// What whoever counts is told of changes.
 pub trait Reloading: Send + Sync + 'static {

@@ -2,8 +2,8 @@
 
 use super::opening::{Opened, open};
 use super::{Call, Event, How, Order, Reply, Shared};
-use crate::link::{Dialect, Inward, Io, Link, send};
-use crate::mux::{self, Dispatch};
+use crate::link::{Dialect, Inward, Io, Link, drip, send};
+use crate::mux::{self, Dispatch, Pieces};
 use crate::theader::Header;
 use crate::thrift::{Message, Protocol, REPLY};
 use crate::ttwitter;
@@ -51,7 +51,7 @@ async fn connection(stream: TcpStream, shared: &Arc<Shared>, number: usize) {
         opened = open(stream, shared) => opened,
         () = told_to_close(&mut orders) => None,
     };
-    let Some(Opened { link, how, first }) = opened else { return };
+    let Some(Opened { link, how, first, window }) = opened else { return };
     let (out, frames) = mpsc::channel(UNWRITTEN);
     let conn = Connection {
         shared: shared.clone(),
@@ -62,8 +62,11 @@ async fn connection(stream: TcpStream, shared: &Arc<Shared>, number: usize) {
         before: None,
         how,
         upgraded: None,
+        pieces: Pieces::default(),
+        window: window.unwrap_or(usize::MAX),
+        asked: shared.accepts.lock().window.map_or(usize::MAX, |window| window as usize),
     };
-    let Link { io, inward, packs } = link;
+    let Link { io, inward, packs, .. } = link;
     let (read, write) = tokio::io::split(io);
     let incoming = Incoming { read, inward, dialect: how.dialect, first };
     tokio::select! {
@@ -82,6 +85,8 @@ enum Write {
     Frame(Bytes),
     /// The answer to a call, to be noted once it is written.
     Answer(Bytes, Option<u32>),
+    /// The same, byte by byte.
+    Drip(Bytes, Option<u32>),
     Close,
 }
 
@@ -93,12 +98,13 @@ async fn writing(
     number: usize,
 ) {
     while let Some(next) = frames.recv().await {
-        let (frame, tag) = match next {
-            Write::Frame(frame) => (frame, None),
-            Write::Answer(frame, tag) => (frame, Some(tag)),
+        let (written, tag) = match next {
+            Write::Frame(frame) => (send(&mut write, &frame, packs).await, None),
+            Write::Answer(frame, tag) => (send(&mut write, &frame, packs).await, Some(tag)),
+            Write::Drip(frame, tag) => (drip(&mut write, &frame, packs).await, Some(tag)),
             Write::Close => return,
         };
-        if send(&mut write, &frame, packs).await.is_err() {
+        if written.is_err() {
             return;
         }
         if let Some(tag) = tag {
@@ -142,6 +148,10 @@ struct Connection {
     how: How,
     /// TTwitter: a header in this protocol stands before every message.
     upgraded: Option<Protocol>,
+    pieces: Pieces,
+    /// Bytes of body that the client takes in one piece, and that it was asked to send.
+    window: usize,
+    asked: usize,
 }
 
 impl Connection {
@@ -167,8 +177,12 @@ impl Connection {
         let _ = self.out.send(Write::Frame(frame)).await;
     }
 
-    async fn mux(&mut self, message: Bytes) {
-        let Some((kind, tag, body)) = mux::split(&message) else { return };
+    async fn mux(&mut self, frame: Bytes) {
+        // A client that does not cut as it was asked to gets no answer.
+        if !mux::fits(&frame, self.asked) {
+            return;
+        }
+        let Some((kind, tag, body)) = self.pieces.join(frame).as_ref().and_then(mux::split) else { return };
         match kind {
             mux::TPING => self.write(mux::frame(mux::RPING, tag, b"")).await,
             mux::RDRAIN if tag == TDRAIN_TAG => self.shared.note(Event::Drained(self.number)),
@@ -180,11 +194,11 @@ impl Connection {
                     _ => treq(&body).map(|body| Dispatch { body, ..Dispatch::default() }),
                 };
                 let Some(dispatch) = dispatch else { return };
-                let is_treq = kind == mux::TREQ;
+                let (is_treq, window) = (kind == mux::TREQ, self.window);
                 let answer = self.call(
                     dispatch,
                     self.how,
-                    move |reply, message| mux_answer(reply, message, tag, is_treq),
+                    move |reply, message| mux_answer(reply, message, tag, is_treq, window),
                     Some(tag),
                 );
                 let handle = self.tasks.spawn(answer);
@@ -198,6 +212,7 @@ impl Connection {
     async fn discard(&mut self, body: &Bytes) {
         let tag = u32::from_be_bytes([0, body[0], body[1], body[2]]);
         let why = String::from_utf8_lossy(&body[3..]).into_owned();
+        self.pieces.forget(tag);
         self.shared.note(Event::Discarded(self.number, tag, why));
         if let Some(call) = self.tags.remove(&tag).filter(|call| !call.is_finished()) {
             call.abort();
@@ -275,6 +290,12 @@ impl Connection {
                     let _ = out.send(Write::Close).await;
                     return;
                 }
+                Reply::Drip => {
+                    if let Some(Write::Answer(bytes, tag)) = answer(Reply::Serve, message) {
+                        let _ = out.send(Write::Drip(bytes, tag)).await;
+                    }
+                    return;
+                }
                 Reply::Cut => {
                     if let Some(Write::Answer(bytes, _)) = answer(Reply::Serve, message) {
                         let _ = out.send(Write::Frame(bytes.slice(..bytes.len() / 2))).await;
@@ -313,7 +334,13 @@ fn thrift_answer(reply: Reply, message: Option<Message>) -> Result<Bytes, Reply>
     }
 }
 
-fn mux_answer(reply: Reply, message: Option<Message>, tag: u32, is_treq: bool) -> Option<Write> {
+fn mux_answer(
+    reply: Reply,
+    message: Option<Message>,
+    tag: u32,
+    is_treq: bool,
+    window: usize,
+) -> Option<Write> {
     let contexts = if let Reply::With(contexts) = &reply { contexts.clone() } else { Vec::new() };
     let answer = match thrift_answer(reply, message.clone()) {
         // As Finagle does it: the session has other calls.
@@ -332,7 +359,7 @@ fn mux_answer(reply: Reply, message: Option<Message>, tag: u32, is_treq: bool) -
         out.extend_from_slice(&body);
         mux::frame(mux::RREQ, tag, &out)
     } else {
-        mux::frame(mux::RDISPATCH, tag, &mux::rdispatch(status, &contexts, &body))
+        mux::pieces(mux::RDISPATCH, tag, &mux::rdispatch(status, &contexts, &body), window)
     };
     Some(Write::Answer(frame, Some(tag)))
 }

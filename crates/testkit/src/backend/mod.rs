@@ -71,6 +71,8 @@ pub enum Reply {
     With(Pairs),
     /// These bytes on the connection as they are, whatever it speaks; then it is closed.
     Raw(Bytes),
+    /// What the service answers, byte by byte.
+    Drip,
     /// Half of what the service answers; then the connection is closed.
     Cut,
 }
@@ -234,6 +236,11 @@ impl Backend {
     /// From now on Mux sessions are packed if their clients offer it.
     pub fn accept_lz4(&self) {
         self.shared.accepts.lock().lz4 = true;
+    }
+
+    /// From now on Mux clients are told to cut bodies into pieces of so many bytes.
+    pub fn ask_for_pieces(&self, window: u32) {
+        self.shared.accepts.lock().window = Some(window);
     }
 
     /// From now on connections carry messages without frames, which is not always told from their first bytes.

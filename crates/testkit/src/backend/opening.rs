@@ -18,6 +18,8 @@ pub(super) struct Accepts {
     /// TLS is offered in Mux handshakes.
     pub(super) opportunistic: bool,
     pub(super) lz4: bool,
+    /// Mux bodies are to be cut into pieces of so many bytes.
+    pub(super) window: Option<u32>,
     /// There are no frames: old binary messages cannot be told from them.
     pub(super) buffered: bool,
 }
@@ -40,6 +42,8 @@ pub(super) struct Opened {
     pub(super) link: Link,
     pub(super) how: How,
     pub(super) first: Option<Bytes>,
+    /// Bytes of body that the peer takes in one piece.
+    pub(super) window: Option<usize>,
 }
 
 /// Finds out what a connection is. `None`: it ended before.
@@ -58,7 +62,7 @@ pub(super) async fn open(stream: TcpStream, shared: &Shared) -> Option<Opened> {
     }
     if accepts.buffered || is_message(link.inward.peek()) {
         how.dialect = Dialect::Buffered;
-        return Some(Opened { link, how, first: None });
+        return Some(Opened { link, how, first: None, window: None });
     }
     let first = link.next(Dialect::Framed).await.ok()?;
     if first.starts_with(&MAGIC) {
@@ -67,7 +71,7 @@ pub(super) async fn open(stream: TcpStream, shared: &Shared) -> Option<Opened> {
         how.dialect = Dialect::Mux;
         return mux(link, how, first, &accepts).await;
     }
-    Some(Opened { link, how, first: Some(first) })
+    Some(Opened { link, how, first: Some(first), window: None })
 }
 
 /// As Mux, the first word of a Thrift call would be an Rerr with a tag that no Mux client uses for it.
@@ -94,12 +98,16 @@ async fn mux(mut link: Link, mut how: How, mut first: Bytes, accepts: &Accepts) 
                 };
                 let tls = accepts.tls.as_ref().filter(|_| accepts.opportunistic && is_offered("tls", "off"));
                 how.lz4 = accepts.lz4 && is_offered("accept-compress", "off");
-                let mut headers = Vec::new();
+                let mut headers: Vec<(_, &[u8])> = Vec::new();
                 if tls.is_some() {
-                    headers.push(("tls", "desired"));
+                    headers.push(("tls", b"desired"));
                 }
                 if how.lz4 {
-                    headers.push(("compress", "lz4;lz4"));
+                    headers.push(("compress", b"lz4;lz4"));
+                }
+                let window = accepts.window.map(u32::to_be_bytes);
+                if let Some(window) = &window {
+                    headers.push((mux::FRAMER, window));
                 }
                 link.send(&mux::frame(mux::RINIT, tag, &mux::init(&headers))).await.ok()?;
                 if let Some(config) = tls {
@@ -109,9 +117,9 @@ async fn mux(mut link: Link, mut how: How, mut first: Bytes, accepts: &Accepts) 
                 if how.lz4 {
                     link.pack();
                 }
-                return Some(Opened { link, how, first: None });
+                return Some(Opened { link, how, first: None, window: mux::window(&offered) });
             }
-            _ => return Some(Opened { link, how, first: Some(first) }),
+            _ => return Some(Opened { link, how, first: Some(first), window: None }),
         }
         first = link.next(Dialect::Mux).await.ok()?;
     }

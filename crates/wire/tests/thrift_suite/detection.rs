@@ -37,7 +37,8 @@ fn theader_vectors() {
         ("theader-detect-nonstrict", Detected::FramedBinary),
         ("theader-header-larger-than-frame", Detected::THeader),
         ("theader-unknown-transform", Detected::THeader),
-        ("theader-frame-too-big", Detected::Unknown("frame longer than the limit")),
+        // Its length is refused by the session, and counted as what it is.
+        ("theader-frame-too-big", Detected::THeader),
         ("theader-frame-negative", Detected::Unknown("negative frame length")),
         ("theader-frame-too-small", Detected::THeader),
         ("theader-unknown-info", Detected::THeader),
@@ -143,10 +144,23 @@ fn other_protocols() {
 #[test]
 fn the_frame_limit_is_the_listeners() {
     let call = framed(&unhex("80010001000000016100000001000000"));
-    assert_eq!(detect_within(&call, 16), Detected::FramedBinary);
-    assert_eq!(detect_within(&call, 15), Detected::Unknown("frame longer than the limit"));
-    assert_eq!(detect(&unhex("00fa000080010001")), Detected::FramedBinary);
-    assert_eq!(detect(&unhex("00fa000180010001")), Detected::Unknown("frame longer than the limit"));
+    let dispatch = framed(&unhex("0200000200000000000080010001"));
+    let too_long = Detected::Unknown("frame longer than the limit");
+    // Beyond it, only who speaks Thrift can be told so.
+    assert_eq!([16, 15].map(|max| detect_within(&call, max)), [Detected::FramedBinary; 2]);
+    assert_eq!([14, 13].map(|max| detect_within(&dispatch, max)), [Detected::Mux, too_long]);
+    for (first, spoken) in [
+        ("00fa0000020000020000", Detected::Mux),
+        ("00fa0001020000020000", too_long),
+        ("00fa000180010001", Detected::FramedBinary),
+        ("00fa000180010002", too_long),
+        ("00fa000182210108", Detected::FramedCompact),
+        ("00fa00010fff0000", Detected::THeader),
+        ("00fa000100000004", Detected::FramedBinary),
+        ("00fa0001deadbeef", too_long),
+    ] {
+        assert_eq!(detect(&unhex(first)), spoken, "{first}");
+    }
 }
 
 #[test]

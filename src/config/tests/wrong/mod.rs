@@ -6,6 +6,7 @@ mod form;
 mod listeners;
 mod names;
 mod rules;
+mod tls;
 
 use crate::config::parse;
 
@@ -19,7 +20,9 @@ struct Case {
 #[test]
 fn every_mistake_is_explained() {
     for Case { about, file, said } in
-        [form::CASES, listeners::CASES, names::CASES, rules::CASES, edges::CASES].into_iter().flatten()
+        [form::CASES, listeners::CASES, names::CASES, rules::CASES, edges::CASES, tls::CASES]
+            .into_iter()
+            .flatten()
     {
         let report = match parse("gate.yaml", file) {
             Ok(plan) => format!("taken: {plan:?}"),

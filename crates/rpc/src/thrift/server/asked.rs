@@ -3,12 +3,11 @@
 use super::{Framing, ServerParams};
 use crate::bridge::{self, Refusal};
 use crate::events::Events;
-use crate::{Failure, Payload, Request, Response};
+use crate::{Failure, Payload, Peer, Request, Response};
 use bytes::{Bytes, BytesMut};
 use muxgate_wire::thrift::{
     ApplicationExceptionType, Protocol, ThriftError, Why, exception, peek, theader, ttwitter,
 };
-use std::net::SocketAddr;
 
 /// What stands around the message of a reply.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -67,7 +66,7 @@ pub(super) struct Reader<'a> {
     upgraded: Option<Protocol>,
     /// No message has come yet: only now the upgrade call is one.
     first: bool,
-    peer: Option<SocketAddr>,
+    peer: Peer,
     params: &'a ServerParams,
     events: &'a dyn Events,
 }
@@ -75,7 +74,7 @@ pub(super) struct Reader<'a> {
 impl<'a> Reader<'a> {
     pub(super) fn new(
         framing: Framing,
-        peer: Option<SocketAddr>,
+        peer: Peer,
         params: &'a ServerParams,
         events: &'a dyn Events,
     ) -> Self {
@@ -97,9 +96,9 @@ impl<'a> Reader<'a> {
         let limits = &self.params.limits;
         let (envelope, read) = match self.upgraded {
             Some(protocol) => {
-                (Envelope::TTwitter, bridge::from_ttwitter(message, protocol, limits, self.peer))
+                (Envelope::TTwitter, bridge::from_ttwitter(message, protocol, limits, self.peer.address))
             }
-            None => (Envelope::Plain, bridge::from_thrift(message, self.peer)),
+            None => (Envelope::Plain, bridge::from_thrift(message, self.peer.address)),
         };
         match read {
             Ok(request) => self.checked(request, envelope),
@@ -120,7 +119,10 @@ impl<'a> Reader<'a> {
     ) -> Result<(Request, Envelope), Settled> {
         let refusal = match request {
             Ok(mut request) => match self.params.rules.apply(&mut request.body) {
-                Ok(()) => return Ok((request, envelope)),
+                Ok(()) => {
+                    request.local.identity.clone_from(&self.peer.identity);
+                    return Ok((request, envelope));
+                }
                 Err(wrong) => {
                     self.events.decode_error("wrong_protocol");
                     let kind = ApplicationExceptionType::InvalidProtocol;
@@ -161,7 +163,7 @@ impl<'a> Reader<'a> {
         };
         let theader::Header { seqid, protocol, zlib, info, .. } = header;
         let envelope = Envelope::THeader { seqid, protocol, zlib };
-        match bridge::from_theader(&info, message, &self.params.limits, self.peer) {
+        match bridge::from_theader(&info, message, &self.params.limits, self.peer.address) {
             Ok(Ok(request)) if request.body.protocol() != protocol => {
                 let error = ThriftError {
                     at: 0,

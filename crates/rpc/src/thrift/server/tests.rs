@@ -104,7 +104,7 @@ fn house(framing: Framing, params: ServerParams) -> House {
         let (service, counts, drain) = (Arc::clone(&service), Arc::clone(&counts), drain.clone());
         async move {
             let read = ReadBuffer::new(4 << 10);
-            let caller = Caller { io: theirs, read, framing, peer: None };
+            let caller = Caller { io: theirs, read, framing, peer: Peer::default() };
             serve(caller, &service, &params, &drain, &*counts).await;
         }
     });

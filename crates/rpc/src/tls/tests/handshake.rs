@@ -108,6 +108,14 @@ async fn a_certificate_for_other_names_is_refused_by_name() {
 }
 
 #[tokio::test]
+async fn what_is_no_name_is_never_asked_for() {
+    let world = World::new();
+    let (_, connected) = meet(&server(world.server_files()), &client(world.client_files(), "a b")).await;
+    let error = connected.unwrap_err();
+    assert_eq!((error.cause(), &*error.to_string()), (Cause::Name, "`a b` cannot be the name of a server"));
+}
+
+#[tokio::test]
 async fn a_common_name_is_no_name() {
     let world = World::new();
     let bare = world.authority.issue("web.example.org", &[]).write(world.folder.path(), "bare");

@@ -56,7 +56,6 @@ fn server(files: ServerFiles) -> ServerTls {
 }
 
 fn client(files: ClientFiles, name: &str) -> ClientTls {
-    let name = ServerName::try_from(name.to_string()).unwrap();
     ClientTls::start(files, LOOK_EVERY, Arc::new(())).unwrap().named(name)
 }
 

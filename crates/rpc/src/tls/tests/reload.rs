@@ -72,7 +72,7 @@ async fn a_bad_or_missing_file_keeps_the_old_one() {
     let world = World::new();
     let (events, mut told) = told();
     let client = ClientTls::start(world.client_files(), LOOK_EVERY, events).unwrap();
-    let client = client.named(ServerName::try_from("web.example.org").unwrap());
+    let client = client.named("web.example.org");
     let server = server(world.server_files());
     let good = std::fs::read(&world.bundle).unwrap();
     std::fs::write(&world.bundle, "no certificates").unwrap();
