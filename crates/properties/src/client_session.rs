@@ -44,6 +44,9 @@ struct Model {
     tokens: u32,
     /// Dispatches without an end.
     live: BTreeMap<u32, Call>,
+    /// Those that were sent again in the old form, which happens once, and not after a handshake.
+    again: BTreeSet<u32>,
+    shook_hands: bool,
     /// Calls that have ended: nothing may come of them.
     over: Vec<Call>,
     on_wire: OnWire,
@@ -75,6 +78,8 @@ impl Model {
             now: Duration::ZERO,
             tokens: 0,
             live: BTreeMap::new(),
+            again: BTreeSet::new(),
+            shook_hands: false,
             over: Vec::new(),
             on_wire: OnWire::default(),
             highest: Tag::FIRST.get(),
@@ -171,7 +176,7 @@ impl Model {
     fn receive(&mut self, frame: Frame) {
         self.causes += 1;
         let answers = self.session.is_established() && !frame.fragment && is_answer(frame.kind);
-        let tag = frame.tag;
+        let (tag, kind) = (frame.tag, frame.kind);
         let asked = self.live.iter().find(|(_, call)| answers && call.tag() == tag).map(|(token, _)| *token);
         if answers {
             self.on_wire.answered(tag.get());
@@ -182,7 +187,14 @@ impl Model {
                 self.end(token);
             }
             Ok(event) => {
-                assert_eq!(asked, None, "an answer that is lost");
+                if let Some(token) = asked {
+                    let rerr = matches!(kind, kind::RERR | kind::RERR_OLD);
+                    let first = self.again.insert(token);
+                    assert!(rerr && first && !self.shook_hands, "an answer that is lost");
+                }
+                if let Some(Event::Established(agreed)) = &event {
+                    self.shook_hands = agreed.handshake;
+                }
                 self.draining |= matches!(event, Some(Event::Draining));
                 // A drain that comes in place of the handshake shows in the status alone.
                 let status = self.session.status(self.now);
@@ -270,7 +282,7 @@ impl OnWire {
     fn sent(&mut self, frame: &Frame, live: impl Fn(u32) -> bool) {
         let tag = frame.tag.get();
         match frame.kind {
-            kind::TDISPATCH => {
+            kind::TDISPATCH | kind::TREQ => {
                 if !self.partial.contains(&tag) {
                     let new = self.asked.insert(tag);
                     assert!(new || self.confused.contains(&tag), "tag {tag} is used twice on the wire");
