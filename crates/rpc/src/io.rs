@@ -16,16 +16,15 @@ pub trait Io: AsyncRead + AsyncWrite + Send + Unpin + 'static {}
 
 impl<T: AsyncRead + AsyncWrite + Send + Unpin + 'static> Io for T {}
 
-/// Bytes of a connection that the kernel keeps for each direction, in both its ends together about as many again. What lies
-/// there is in order: a small message waits until all of it has been taken, however finely it is woven before.
-const KERNEL_BUFFER: usize = 128 << 10;
+/// Bytes that the kernel takes from us before it could send them. What lies there is in order: a small message waits until
+/// all of it is sent, however finely it is woven before.
+const UNSENT: u32 = 64 << 10;
 
-/// Bounds what lies between two ends of a connection that carries many calls at once. To be called before much is sent.
+/// Keeps short what waits in the kernel of a connection that carries many calls at once. How much may be on its way is left
+/// to the kernel, which knows how long the way is.
 pub fn keep_short(io: &TcpStream) {
-    let socket = SockRef::from(io);
     // Without it calls are slower to pass each other, and that is all.
-    let _ = socket.set_recv_buffer_size(KERNEL_BUFFER);
-    let _ = socket.set_send_buffer_size(KERNEL_BUFFER);
+    let _ = SockRef::from(io).set_tcp_notsent_lowat(UNSENT);
 }
 
 /// Room below which a new read buffer is made rather than the tail of the old one used.

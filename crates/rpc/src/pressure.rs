@@ -2,7 +2,7 @@
 //!
 //! The policy behind our leases (mux spec, section 12): a call that is refused for the limit makes every session of the
 //! listener tell its caller to stay away (a lease of 0). A session looks again after [`HOLD`] and takes it back (a lease
-//! without end) once at most [`CALM`] of the limit is in progress. So a session says at most two things each [`HOLD`],
+//! without end) once at most three quarters of the limit are in progress. So a session says at most two things each [`HOLD`],
 //! however the load swings.
 
 use std::future::Future;

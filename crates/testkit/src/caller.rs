@@ -183,25 +183,12 @@ impl Caller {
         Some(mux::split(&self.raw.frame().await?.into()).expect("a Mux message"))
     }
 
-    /// The next message that is no Tlease: these may come at any time.
-    ///
-    /// # Panics
-    /// If there is none in time.
-    pub async fn message_but_lease(&mut self) -> Option<(i8, u32, Bytes)> {
-        loop {
-            let message = self.message().await?;
-            if message.0 != mux::TLEASE {
-                return Some(message);
-            }
-        }
-    }
-
     /// The next Rdispatch, with its tag.
     ///
     /// # Panics
     /// If something else comes.
     pub async fn answer(&mut self) -> Option<(u32, Answer)> {
-        let (kind, tag, body) = self.message_but_lease().await?;
+        let (kind, tag, body) = self.message().await?;
         assert_eq!(kind, mux::RDISPATCH, "tag {tag}: {}", String::from_utf8_lossy(&body));
         let (status, contexts, body) = mux::parse_rdispatch(&body).expect("an Rdispatch");
         Some((tag, Answer { status, contexts, body }))

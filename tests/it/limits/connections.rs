@@ -18,7 +18,7 @@ async fn from(source: &str, to: SocketAddr) -> tokio::net::TcpStream {
 
 /// Reads a Tdrain.
 async fn asked_to_go(client: &mut Caller) {
-    let told = client.message_but_lease().await.map(|(kind, tag, _)| (kind, tag));
+    let told = client.message().await.map(|(kind, tag, _)| (kind, tag));
     assert_eq!(told, Some((mux::TDRAIN, 1)));
 }
 

@@ -4,7 +4,7 @@ use super::{Answer, Connection, bad_reply, give_back};
 use crate::io::Io;
 use crate::{Failure, Request, Why, headers};
 use bytes::{Buf, Bytes, BytesMut};
-use muxgate_wire::thrift::{MessageHead, Protocol, theader};
+use muxgate_wire::thrift::{Form, MessageHead, peek, theader, translate};
 
 impl<T: Io> Connection<T> {
     /// What stands before the message: a header with the message's own sequence id, and all that info pairs can say.
@@ -28,7 +28,8 @@ impl<T: Io> Connection<T> {
     }
 
     /// The reply to the call that was numbered `ours`, with its info pairs as contexts. A server answers in the transport
-    /// that it was asked in, and in the same protocol; anything else is no answer.
+    /// that it was asked in. Some of Apache's C++ servers write all answers in binary, and say so in the header: such a
+    /// message is translated.
     pub(super) async fn header_reply(&mut self, head: &MessageHead, ours: i32) -> Result<Answer, Failure> {
         loop {
             let mut frame = self.read_frame().await?;
@@ -42,25 +43,34 @@ impl<T: Io> Connection<T> {
             if message.is_empty() && self.oneway_sent {
                 continue;
             }
-            check(&header, head.protocol, ours)?;
+            check(&header, ours)?;
             let message = match was_given_back {
                 true => message,
                 false => give_back_copied(message, ours, head.seqid)?,
+            };
+            let message = match header.protocol == head.protocol {
+                true => message,
+                false => in_form(&message, head.form(), self.max_frame)?,
             };
             return Ok((headers::reply_from_info(&header.info), message));
         }
     }
 }
 
-fn check(header: &theader::Header, asked: Protocol, ours: i32) -> Result<(), Failure> {
+fn check(header: &theader::Header, ours: i32) -> Result<(), Failure> {
     if header.seqid != ours {
         let text = format!("the service's THeader frame answers sequence id {} to call {ours}", header.seqid);
         return Err(bad_reply(text));
     }
-    if header.protocol != asked {
-        return Err(bad_reply("the service answered in another protocol than it was asked in".into()));
-    }
     Ok(())
+}
+
+/// A reply in the form of its call.
+fn in_form(message: &[u8], form: Form, limit: usize) -> Result<Bytes, Failure> {
+    let translated = peek(message).and_then(|head| translate::message(message, &head, form, limit));
+    translated.map(BytesMut::freeze).map_err(|error| {
+        bad_reply(format!("the service answered in another protocol, and the reply cannot be put into the caller's: {error}"))
+    })
 }
 
 /// Gives the caller's sequence id back to a message that lies in its frame as it is; false if it does not, or if its number
@@ -81,7 +91,17 @@ fn give_back_copied(message: Bytes, ours: i32, theirs: i32) -> Result<Bytes, Fai
 #[cfg(test)]
 mod tests {
     use super::*;
-    use muxgate_wire::thrift::peek;
+    use muxgate_wire::thrift::{Kind, Protocol, write_head};
+
+    #[test]
+    fn a_reply_in_the_other_protocol_is_put_into_the_callers() {
+        let mut compact = BytesMut::new();
+        write_head(Form::Compact, Kind::Reply, b"get", 7, &mut compact);
+        compact.extend_from_slice(&[0]);
+        let strict = in_form(&compact, Form::Strict, 1024).unwrap();
+        assert_eq!(&strict[..], b"\x80\x01\0\x02\0\0\0\x03get\0\0\0\x07\0");
+        assert!(in_form(b"junk", Form::Strict, 1024).is_err());
+    }
 
     #[test]
     fn a_message_is_numbered_in_its_frame_and_nothing_else_is_touched() {
