@@ -55,8 +55,11 @@ async fn compare(args: &[String]) -> io::Result<()> {
     let program = program.to_str().ok_or_else(|| io::Error::other("the path of this program is no text"))?;
     let service = Process::start(program, &["service"])?;
     let (gateway, _config) = gateway(service.addr())?;
+    let mut direct = Caller::connect(service.addr()).await?;
     let mut caller = Caller::connect(gateway.addr()).await?;
-    caller.round(Duration::from_secs(1), rate, false).await?;
+    for warmed in [&mut direct, &mut caller] {
+        warmed.round(Duration::from_secs(1), rate, false).await?;
+    }
     println!("{rate} small calls a second on one session; times in ms");
     println!(
         "{:<28}{:>8}{:>8}{:>8}{:>8}{:>8}{:>14}",
@@ -65,6 +68,8 @@ async fn compare(args: &[String]) -> io::Result<()> {
     let mut ratios = Vec::new();
     let (mut alone, mut beside) = (Round::default(), Round::default());
     for _ in 0..rounds {
+        print("no gateway, alone", &direct.round(time, rate, false).await?);
+        print("no gateway, 64 MiB in flight", &direct.round(time, rate, true).await?);
         let cpu = gateway.cpu()?;
         let one = caller.round(time, rate, false).await?;
         print("alone", &one);

@@ -28,8 +28,9 @@ struct Partial {
 
 /// Size from which on a partial message grows in long strides: each time it moves, all calls of the session wait.
 const LARGE: usize = 1 << 20;
-/// By how much it grows then. Memory that is not written yet costs nothing but addresses.
-const STRIDE: usize = 16;
+/// By how much it grows then: in one stride to the largest limit in use. Memory that is not written yet costs nothing but
+/// addresses.
+const STRIDE: usize = 128;
 
 impl Partial {
     fn make_room(&mut self, piece: usize, most: usize) {

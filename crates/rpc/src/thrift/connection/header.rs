@@ -69,7 +69,9 @@ fn check(header: &theader::Header, ours: i32) -> Result<(), Failure> {
 fn in_form(message: &[u8], form: Form, limit: usize) -> Result<Bytes, Failure> {
     let translated = peek(message).and_then(|head| translate::message(message, &head, form, limit));
     translated.map(BytesMut::freeze).map_err(|error| {
-        bad_reply(format!("the service answered in another protocol, and the reply cannot be put into the caller's: {error}"))
+        bad_reply(format!(
+            "the service answered in another protocol, and the reply cannot be put into the caller's: {error}"
+        ))
     })
 }
 
