@@ -4,7 +4,7 @@ use super::{Answer, Connection, bad_reply, give_back};
 use crate::io::Io;
 use crate::{Failure, Request, Why, headers};
 use bytes::{Buf, Bytes, BytesMut};
-use muxgate_wire::thrift::{Form, MessageHead, peek, theader, translate};
+use muxgate_wire::thrift::{Form, MessageHead, Protocol, peek, theader, translate};
 
 impl<T: Io> Connection<T> {
     /// What stands before the message: a header with the message's own sequence id, and all that info pairs can say.
@@ -50,7 +50,7 @@ impl<T: Io> Connection<T> {
             };
             let message = match header.protocol == head.protocol {
                 true => message,
-                false => in_form(&message, head.form(), self.max_frame)?,
+                false => in_form(&message, header.protocol, head.form(), self.max_frame)?,
             };
             return Ok((headers::reply_from_info(&header.info), message));
         }
@@ -65,9 +65,13 @@ fn check(header: &theader::Header, ours: i32) -> Result<(), Failure> {
     Ok(())
 }
 
-/// A reply in the form of its call.
-fn in_form(message: &[u8], form: Form, limit: usize) -> Result<Bytes, Failure> {
-    let translated = peek(message).and_then(|head| translate::message(message, &head, form, limit));
+/// A reply that came in the protocol `said`, in the form of its call.
+fn in_form(message: &[u8], said: Protocol, form: Form, limit: usize) -> Result<Bytes, Failure> {
+    let head = peek(message);
+    if head.as_ref().is_ok_and(|head| head.protocol != said) {
+        return Err(bad_reply("the service's message is in another protocol than its THeader says".into()));
+    }
+    let translated = head.and_then(|head| translate::message(message, &head, form, limit));
     translated.map(BytesMut::freeze).map_err(|error| {
         bad_reply(format!(
             "the service answered in another protocol, and the reply cannot be put into the caller's: {error}"
@@ -93,16 +97,17 @@ fn give_back_copied(message: Bytes, ours: i32, theirs: i32) -> Result<Bytes, Fai
 #[cfg(test)]
 mod tests {
     use super::*;
-    use muxgate_wire::thrift::{Kind, Protocol, write_head};
+    use muxgate_wire::thrift::{Kind, write_head};
 
     #[test]
     fn a_reply_in_the_other_protocol_is_put_into_the_callers() {
         let mut compact = BytesMut::new();
         write_head(Form::Compact, Kind::Reply, b"get", 7, &mut compact);
         compact.extend_from_slice(&[0]);
-        let strict = in_form(&compact, Form::Strict, 1024).unwrap();
+        let strict = in_form(&compact, Protocol::Compact, Form::Strict, 1024).unwrap();
         assert_eq!(&strict[..], b"\x80\x01\0\x02\0\0\0\x03get\0\0\0\x07\0");
-        assert!(in_form(b"junk", Form::Strict, 1024).is_err());
+        assert!(in_form(&compact, Protocol::Binary, Form::Strict, 1024).is_err());
+        assert!(in_form(b"junk", Protocol::Compact, Form::Strict, 1024).is_err());
     }
 
     #[test]
