@@ -1,10 +1,11 @@
 //! One session with small calls at a steady rate, and perhaps a large one.
 
+use super::pace::Pace;
 use super::service::{LARGE_ID, message, seqid};
 use super::{LARGE, LIMIT};
 use bytes::{Buf, Bytes};
 use hdrhistogram::Histogram;
-use muxgate_rpc::io::{ReadBuffer, keep_short, poll_write};
+use muxgate_rpc::io::{ReadBuffer, keep_short};
 use muxgate_wire::mux::client::{ClientConfig, ClientSession, DispatchHead, Event};
 use muxgate_wire::mux::frame::next_frame;
 use muxgate_wire::mux::limits::Limits;
@@ -62,6 +63,7 @@ type Token = Option<Instant>;
 
 pub struct Caller {
     io: TcpStream,
+    pace: Pace,
     session: ClientSession<Token>,
     read: ReadBuffer,
     begun: Instant,
@@ -70,11 +72,11 @@ pub struct Caller {
 }
 
 impl Caller {
-    /// Connects; the handshake is made by the first round.
+    /// Connects, to write so many million bits a second at most (0: no bound); the handshake is made by the first round.
     ///
     /// # Errors
     /// Those of the connection.
-    pub async fn connect(address: SocketAddr) -> io::Result<Self> {
+    pub async fn connect(address: SocketAddr, megabits: u32) -> io::Result<Self> {
         let io = TcpStream::connect(address).await?;
         io.set_nodelay(true)?;
         keep_short(&io);
@@ -87,6 +89,7 @@ impl Caller {
         };
         Ok(Self {
             io,
+            pace: Pace::new(megabits),
             session: ClientSession::new(config),
             read: ReadBuffer::new(64 << 10),
             begun: Instant::now(),
@@ -118,7 +121,7 @@ impl Caller {
             let is_due = poll_fn(|cx| {
                 let outbox = self.session.outbox_mut();
                 let wrote = match outbox.has_remaining() {
-                    true => poll_write(&mut self.io, cx, outbox)?.is_ready(),
+                    true => self.pace.poll_write(&mut self.io, cx, outbox)?.is_ready(),
                     false => false,
                 };
                 if !over && timer.as_mut().poll(cx).is_ready() {

@@ -3,12 +3,17 @@
 //! Caller, gateway and service are processes of their own, on loopback. The caller makes small calls at a steady rate, each
 //! counted from the moment when it was due; in every other round there is always a call of 64 MiB in flight on the same
 //! session, in pieces both ways, on both sides of the gateway. The limits of all three are raised for it, and nothing else.
+//! The same without a gateway shows what of it is the machine's and the two ends'.
 //!
 //! ```text
-//! cargo bench --bench fragments [-- --seconds S] [--rounds N] [--rate R]
+//! cargo bench --bench fragments [-- --seconds S] [--rounds N] [--rate R] [--mbit M]
 //! ```
+//!
+//! Caller and service write `M` million bits a second at most, as on a network of that speed; 0 is as fast as they can, which
+//! leaves no processor idle.
 
 mod caller;
+mod pace;
 #[path = "../loopback/process.rs"]
 mod process;
 mod service;
@@ -26,6 +31,8 @@ use tokio::runtime::Builder;
 const LARGE: usize = 64 << 20;
 /// Largest message that anybody takes: the large one with what is around it.
 const LIMIT: usize = LARGE + (1 << 20);
+/// Million bits a second that caller and service write, if nothing else is said.
+const MEGABITS: u32 = 1000;
 /// What the small calls' p99 may grow by.
 const TARGET: f64 = 3.0;
 
@@ -37,7 +44,8 @@ fn main() -> io::Result<()> {
             Some("service") => {
                 let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await?;
                 println!("listening {}", listener.local_addr()?);
-                service::serve(listener).await
+                let megabits = value(&args, "--mbit")?.unwrap_or(MEGABITS);
+                service::serve(listener, megabits).await
             }
             // `cargo test --benches` runs this too, and wants no numbers.
             _ if !args.iter().any(|arg| arg == "--bench") => Ok(()),
@@ -53,14 +61,15 @@ async fn compare(args: &[String]) -> io::Result<()> {
     let rate: u32 = value(args, "--rate")?.unwrap_or(500);
     let program = std::env::current_exe()?;
     let program = program.to_str().ok_or_else(|| io::Error::other("the path of this program is no text"))?;
-    let service = Process::start(program, &["service"])?;
+    let megabits = value(args, "--mbit")?.unwrap_or(MEGABITS);
+    let service = Process::start(program, &["service", "--mbit", &megabits.to_string()])?;
     let (gateway, _config) = gateway(service.addr())?;
-    let mut direct = Caller::connect(service.addr()).await?;
-    let mut caller = Caller::connect(gateway.addr()).await?;
+    let mut direct = Caller::connect(service.addr(), megabits).await?;
+    let mut caller = Caller::connect(gateway.addr(), megabits).await?;
     for warmed in [&mut direct, &mut caller] {
         warmed.round(Duration::from_secs(1), rate, false).await?;
     }
-    println!("{rate} small calls a second on one session; times in ms");
+    println!("{rate} small calls a second on one session, {megabits} Mbit/s; times in ms");
     println!(
         "{:<28}{:>8}{:>8}{:>8}{:>8}{:>8}{:>14}",
         "", "calls", "p50", "p99", "p99.9", "max", "large calls"

@@ -1,8 +1,9 @@
 //! A service that answers at once, and large calls with a large reply that was made before.
 
+use super::pace::Pace;
 use super::{LARGE, LIMIT};
 use bytes::{Buf, Bytes, BytesMut};
-use muxgate_rpc::io::{ReadBuffer, keep_short, poll_write};
+use muxgate_rpc::io::{ReadBuffer, keep_short};
 use muxgate_wire::mux::frame::next_frame;
 use muxgate_wire::mux::limits::Limits;
 use muxgate_wire::mux::message::Status;
@@ -35,21 +36,21 @@ pub fn seqid(message: &[u8]) -> u32 {
 /// The sequence id of all large calls.
 pub const LARGE_ID: u32 = u32::MAX;
 
-/// Serves until the listener fails.
+/// Serves until the listener fails, writing so many million bits a second to each connection (0: no bound).
 ///
 /// # Errors
 /// Those of the listener.
-pub async fn serve(listener: TcpListener) -> io::Result<()> {
+pub async fn serve(listener: TcpListener, megabits: u32) -> io::Result<()> {
     let large = message(true, LARGE_ID, LARGE);
     loop {
         let (io, _) = listener.accept().await?;
         io.set_nodelay(true)?;
         keep_short(&io);
-        tokio::spawn(session(io, large.clone()));
+        tokio::spawn(session(io, Pace::new(megabits), large.clone()));
     }
 }
 
-async fn session(mut io: TcpStream, large: Bytes) -> io::Result<()> {
+async fn session(mut io: TcpStream, mut pace: Pace, large: Bytes) -> io::Result<()> {
     let limits = Limits::DEFAULT.with_message_bytes(LIMIT);
     let config = ServerConfig { limits, max_queued_bytes: 4 * LIMIT, ..ServerConfig::default() };
     let mut session = ServerSession::<()>::new(config);
@@ -58,7 +59,7 @@ async fn session(mut io: TcpStream, large: Bytes) -> io::Result<()> {
         let got = poll_fn(|cx| {
             let outbox = session.outbox_mut();
             let wrote = match outbox.has_remaining() {
-                true => poll_write(&mut io, cx, outbox)?.is_ready(),
+                true => pace.poll_write(&mut io, cx, outbox)?.is_ready(),
                 false => false,
             };
             match read.poll_fill(&mut io, cx, 0) {
