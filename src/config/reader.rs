@@ -2,7 +2,7 @@
 
 use super::locate;
 use super::node::{Key, Node, Value};
-use super::problem::Problems;
+use super::problem::{Problems, position};
 use super::suggest::nearest;
 use muxgate_wire::name::{NameError, Path, Prefix, What};
 use std::ops::{Range, RangeInclusive};
@@ -120,6 +120,23 @@ impl<'a> Fields<'a> {
     pub fn wrong(&self, key: &str, message: impl Into<String>, help: impl Into<String>) {
         let at = self.get(key).map_or_else(|| self.place(key), |node| node.at.clone());
         self.file.problems.add(at, message, help);
+    }
+
+    /// Notes a mistake at a key of the map that is the value of a key.
+    pub fn wrong_in(&self, key: &str, inner: &str, message: impl Into<String>, help: impl Into<String>) {
+        let inner = match self.get(key).map(|node| &node.value) {
+            Some(Value::Map(entries)) => entries.iter().find(|(key, _)| key.name == inner),
+            _ => None,
+        };
+        match inner {
+            Some((_, node)) => self.file.problems.add(node.at.clone(), message, help),
+            None => self.wrong(key, message, help),
+        }
+    }
+
+    /// The line on which the map begins, from 1.
+    pub fn line(&self) -> usize {
+        position(self.file.text, self.at.start).0
     }
 
     /// Notes keys that only another kind of this map has.

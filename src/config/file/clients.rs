@@ -2,12 +2,12 @@
 
 use super::listeners::{COMPRESSION, MAX_FRAME};
 use super::services::{overlap, prefix_or_all};
-use super::{Fields, Shape, tls};
+use super::{Fields, Shape, overlay, tls};
 use crate::config::plan::{ClientPart, Namer, Rule};
 use crate::flow::choose::Balancer;
 use crate::flow::dispatch::{Accrual, Upstream};
 use crate::names::namers::pattern::Pattern;
-use muxgate_wire::mux::handshake::TlsLevel;
+use muxgate_wire::mux::handshake::{CompressionLevel, TlsLevel};
 use muxgate_wire::name::Prefix;
 use muxgate_wire::thrift::Protocol;
 use std::time::Duration;
@@ -52,7 +52,7 @@ const CLIENT: Shape = Shape {
     ],
 };
 
-const TRANSPORTS: [(&str, Upstream); 5] = [
+pub(super) const TRANSPORTS: [(&str, Upstream); 5] = [
     ("thriftmux", Upstream::ThriftMux),
     ("framed", Upstream::Framed),
     ("ttwitter", Upstream::TTwitter),
@@ -92,11 +92,11 @@ const POOL: Shape = Shape {
 
 /// The entries of `clients`.
 pub(super) fn clients(root: &Fields<'_>, namers: Option<&[Namer]>) -> Vec<Rule<ClientPart>> {
-    root.list("clients", &CLIENT)
-        .unwrap_or_default()
-        .iter()
-        .filter_map(|fields| entry(fields, namers))
-        .collect()
+    let entries = root.list("clients", &CLIENT).unwrap_or_default();
+    let (places, rules): (Vec<_>, Vec<_>) =
+        entries.iter().filter_map(|fields| Some((fields, entry(fields, namers)?))).unzip();
+    overlay::check(&places, &rules);
+    rules
 }
 
 fn entry(fields: &Fields<'_>, namers: Option<&[Namer]>) -> Option<Rule<ClientPart>> {
@@ -131,7 +131,9 @@ fn entry(fields: &Fields<'_>, namers: Option<&[Namer]>) -> Option<Rule<ClientPar
             fields.wrong("hostConnectionPool", "a thriftmux endpoint has one connection and no pool", help);
         }
     }
-    if part.compression.is_some() && part.upstream.is_some_and(|upstream| upstream != Upstream::ThriftMux) {
+    if part.compression.unwrap_or_default() != CompressionLevel::Off
+        && part.upstream.is_some_and(|upstream| upstream != Upstream::ThriftMux)
+    {
         let help = "leave it out, or set `protocol: thriftmux`";
         fields.wrong("compression", "compression is agreed upon in Mux's handshake", help);
     }
@@ -149,7 +151,8 @@ fn entry(fields: &Fields<'_>, namers: Option<&[Namer]>) -> Option<Rule<ClientPar
         && upstream != Upstream::ThriftMux
     {
         let help = "leave `opportunistic` out: connections are encrypted from their first byte";
-        fields.wrong("tls", "only thriftmux can begin in clear and go on encrypted", help);
+        let message = "only thriftmux can begin in clear and go on encrypted";
+        fields.wrong_in("tls", "opportunistic", message, help);
     }
     Some(Rule { prefix, captures, part })
 }

@@ -84,19 +84,19 @@ error: `tls` of an entry of `clients` has no `commonName`
         about: "a name with a part that the prefix does not have, and an upgrade that only Mux has",
         file: "dtab: ''\nlisteners: [{port: 1}]\nclients:\n- prefix: /$/inet/{host}\n  protocol: framed\n  tls: {commonName: '{service}.example.org', disableValidation: true, opportunistic: desired}\n",
         said: r#"
-error: only thriftmux can begin in clear and go on encrypted
- --> gate.yaml:6:8
-  |
-6 |   tls: {commonName: '{service}.example.org', disableValidation: true, opportunistic: desired}
-  |        ^
-  = help: leave `opportunistic` out: connections are encrypted from their first byte
-
 error: `prefix` has no {service}
  --> gate.yaml:6:21
   |
 6 |   tls: {commonName: '{service}.example.org', disableValidation: true, opportunistic: desired}
   |                     ^^^^^^^^^^^^^^^^^^^^^^^
   = help: a host's name or an address; `{x}` stands for what `{x}` in `prefix` matched, as in `prefix: /#/io.l5d.fs/{x}`
+
+error: only thriftmux can begin in clear and go on encrypted
+ --> gate.yaml:6:86
+  |
+6 |   tls: {commonName: '{service}.example.org', disableValidation: true, opportunistic: desired}
+  |                                                                                      ^^^^^^^
+  = help: leave `opportunistic` out: connections are encrypted from their first byte
 
 2 errors
 "#,
