@@ -10,6 +10,7 @@ use crate::names::namers::pattern::Pattern;
 use muxgate_wire::mux::handshake::{CompressionLevel, TlsLevel};
 use muxgate_wire::name::Prefix;
 use muxgate_wire::thrift::Protocol;
+use std::collections::HashSet;
 use std::time::Duration;
 
 /// linkerd's `decayTimeMs`.
@@ -163,18 +164,28 @@ fn captured(fields: &Fields<'_>) -> Option<Option<(Prefix, Pattern)>> {
     let text = fields.text("prefix").filter(|text| text.contains(['{', '}']))?;
     let starred: Vec<_> =
         text.split('/').map(|part| if part.contains(['{', '}']) { "*" } else { part }).collect();
-    let read = Pattern::parse(text).and_then(|pattern| {
-        let prefix = Prefix::parse(starred.join("/")).map_err(|error| error.what.to_string())?;
+    let example = "for example /#/io.l5d.fs/{service}, to use `{service}` in `commonName` of `tls`";
+    let read = Pattern::parse(text).map_err(|why| (why, example)).and_then(|pattern| {
+        if let Some(name) = twice(&pattern) {
+            let help = "give each part a name of its own; `*` matches an element without keeping it";
+            return Err((format!("{{{name}}} stands in it twice"), help));
+        }
+        let prefix = Prefix::parse(starred.join("/")).map_err(|error| (error.what.to_string(), example))?;
         Ok((prefix, pattern))
     });
     Some(match read {
         Ok(read) => Some(read),
-        Err(why) => {
-            let help = "for example /#/io.l5d.fs/{service}, to use `{service}` in `commonName` of `tls`";
+        Err((why, help)) => {
             fields.wrong("prefix", format!("`prefix` is no pattern: {why}"), help);
             None
         }
     })
+}
+
+/// A name that two captures have: only one of them could be kept.
+fn twice(pattern: &Pattern) -> Option<&str> {
+    let mut seen = HashSet::new();
+    pattern.names().find(|name| !seen.insert(*name))
 }
 
 fn balancer(fields: &Fields<'_>) -> Option<Balancer> {

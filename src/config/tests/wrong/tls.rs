@@ -113,4 +113,16 @@ error: `prefix` is no pattern: bad element "{host" in /$/inet/{host
   = help: for example /#/io.l5d.fs/{service}, to use `{service}` in `commonName` of `tls`
 "#,
     },
+    Case {
+        about: "a prefix that keeps two parts under one name",
+        file: "dtab: ''\nlisteners: [{port: 1}]\nclients:\n- prefix: '/$/inet/{a}/{a}'\n",
+        said: r#"
+error: `prefix` is no pattern: {a} stands in it twice
+ --> gate.yaml:4:11
+  |
+4 | - prefix: '/$/inet/{a}/{a}'
+  |           ^^^^^^^^^^^^^^^^^
+  = help: give each part a name of its own; `*` matches an element without keeping it
+"#,
+    },
 ];
