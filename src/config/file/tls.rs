@@ -85,6 +85,11 @@ pub(super) fn server(listener: &Fields<'_>) -> Option<ListenerTls> {
         versions: versions(&fields),
     };
     let opportunistic = fields.choice("opportunistic", &LEVELS).unwrap_or_default();
+    if required && opportunistic == TlsLevel::Desired {
+        let help = "whoever goes on in clear shows none: write `opportunistic: required`, or leave it out for TLS from the \
+                    first byte; or leave `requireClientAuth` out";
+        fields.wrong("opportunistic", "callers could do without the certificate that is required", help);
+    }
     if let Err(error) = files.check() {
         unusable(&fields, &error, "caCertPath");
     }
