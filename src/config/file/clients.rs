@@ -124,8 +124,8 @@ fn entry(fields: &Fields<'_>, namers: Option<&[Namer]>) -> Option<Rule<ClientPar
         let none = "calls need a connection; leave the key out for the default";
         part.max_size = pool.count("maxSize", 1..=MAX_COUNT, none).map(|n| n as usize);
         part.max_waiters = pool.count("maxWaiters", 0..=MAX_COUNT, "").map(|n| n as usize);
-        part.idle = pool.millis("idleTimeMs");
-        part.life = pool.millis_or_none("lifeTimeMs");
+        part.idle = pool.keep("idleTimeMs");
+        part.life = pool.keep_or_none("lifeTimeMs");
         let pooled = ["maxSize", "maxWaiters", "idleTimeMs"].iter().any(|key| pool.get(key).is_some());
         if part.upstream == Some(Upstream::ThriftMux) && pooled {
             let help = "leave all but `lifeTimeMs` out, or set `protocol: framed`";

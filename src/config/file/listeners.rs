@@ -177,8 +177,8 @@ fn accept(fields: &Fields<'_>, name: &str, address: SocketAddr) -> accept::Param
         params.max_per_peer = most.map(|most| most as usize);
     }
     params.compression = fields.choice("compression", &COMPRESSION).unwrap_or(params.compression);
-    params.idle = fields.millis_or_none("idleTimeMs").unwrap_or(params.idle);
-    params.life = fields.millis_or_none("lifeTimeMs").unwrap_or(params.life);
+    params.idle = fields.keep_or_none("idleTimeMs").unwrap_or(params.idle);
+    params.life = fields.keep_or_none("lifeTimeMs").unwrap_or(params.life);
     params.trust =
         fields.choice("trust", &[("inside", Trust::Inside), ("outside", Trust::Outside)]).unwrap_or_default();
     params.limits = call_limits(fields);

@@ -143,3 +143,15 @@ fn what_is_agreed_upon_in_clear_cannot_stand_in_for_certificates() {
         assert_eq!(listener(keys, tls), "taken", "{keys}{tls}");
     }
 }
+
+#[test]
+fn our_certificate_stands_before_those_of_its_issuers() {
+    let world = World::new();
+    let read = |path: &PathBuf| std::fs::read_to_string(path).unwrap();
+    let chain = read(&world.bundle) + &read(&world.pair.certificate);
+    std::fs::write(world.folder.path().join("chain.pem"), chain).unwrap();
+    let said = world.said(
+        "dtab: ''\nlisteners:\n- port: 1\n  tls:\n    certPath: '@/chain.pem'\n    keyPath: '@/gate.key'\n",
+    );
+    assert!(said.contains("ours comes first there, those of its issuers behind it"), "{said}");
+}

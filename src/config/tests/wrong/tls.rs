@@ -50,10 +50,10 @@ error: client certificates of which authorities?
   = help: `caCertPath` names the authorities whose certificates callers must show
 
 error: `SSLv3` is not spoken
- --> gate.yaml:8:16
+ --> gate.yaml:8:17
   |
 8 |     protocols: [SSLv3]
-  |                ^
+  |                 ^^^^^
   = help: there are TLSv1.2 and TLSv1.3; older ones are not safe
 
 3 errors
@@ -123,6 +123,47 @@ error: `prefix` is no pattern: {a} stands in it twice
 4 | - prefix: '/$/inet/{a}/{a}'
   |           ^^^^^^^^^^^^^^^^^
   = help: give each part a name of its own; `*` matches an element without keeping it
+"#,
+    },
+    Case {
+        about: "words and numbers where they are none",
+        file: "dtab: ''\nlisteners: [{port: 1, tls: off}, {port: 2, tls: false}]\nclients:\n- tls: {disableValidation: 1, opportunistic: true}\n- tls: {disableValidation: true, protocols: [TLSv1.3, TLSv1.1]}\n",
+        said: r#"
+error: `tls` is a map, this is the text `off`
+ --> gate.yaml:2:28
+  |
+2 | listeners: [{port: 1, tls: off}, {port: 2, tls: false}]
+  |                            ^^^
+  = help: write `tls: none` for plain connections, or lines with the keys certPath, keyPath, intermediateCertsPath, caCertPath, requireClientAuth, protocols, opportunistic
+
+error: `tls` is a map, this is false
+ --> gate.yaml:2:49
+  |
+2 | listeners: [{port: 1, tls: off}, {port: 2, tls: false}]
+  |                                                 ^^^^^
+  = help: write `tls: none` for plain connections, or lines with the keys certPath, keyPath, intermediateCertsPath, caCertPath, requireClientAuth, protocols, opportunistic
+
+error: `disableValidation` is true or false, this is the number 1
+ --> gate.yaml:4:28
+  |
+4 | - tls: {disableValidation: 1, opportunistic: true}
+  |                            ^
+
+error: `opportunistic` is a word, this is true
+ --> gate.yaml:4:46
+  |
+4 | - tls: {disableValidation: 1, opportunistic: true}
+  |                                              ^^^^
+  = help: there are off, desired, required
+
+error: `TLSv1.1` is not spoken
+ --> gate.yaml:5:55
+  |
+5 | - tls: {disableValidation: true, protocols: [TLSv1.3, TLSv1.1]}
+  |                                                       ^^^^^^^
+  = help: there are TLSv1.2 and TLSv1.3; older ones are not safe
+
+5 errors
 "#,
     },
 ];
