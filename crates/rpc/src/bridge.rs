@@ -100,7 +100,8 @@ pub fn from_theader(
         Err(refusal) => return Ok(Err(refusal)),
     };
     let bytes: usize = info.iter().map(|(key, value)| key.len() + value.len()).sum();
-    if info.len() > limits.contexts || bytes > limits.context_bytes {
+    // A destination alone has a limit of its own.
+    if !limits.destination_only && (info.len() > limits.contexts || bytes > limits.context_bytes) {
         let mut request = Request::new(body, now, peer);
         request.local.excess = Some("contexts");
         return Ok(Ok(request));

@@ -3,7 +3,7 @@
 use super::{Framing, ServerParams};
 use crate::bridge::{self, Refusal};
 use crate::events::Events;
-use crate::{Failure, Payload, Peer, Request, Response};
+use crate::{Failure, Payload, Peer, Request, Response, headers};
 use bytes::{Bytes, BytesMut};
 use muxgate_wire::thrift::{
     ApplicationExceptionType, Protocol, ThriftError, Why, exception, peek, theader, ttwitter,
@@ -157,7 +157,12 @@ impl<'a> Reader<'a> {
     }
 
     fn read_theader(&self, frame: Bytes) -> Result<(Request, Envelope), Settled> {
-        let (header, message) = match theader::decode(frame.clone(), self.params.max_frame) {
+        let max = self.params.max_frame;
+        let read = match self.params.limits.destination_only {
+            true => theader::decode_only(&frame, max, headers::DST),
+            false => theader::decode(frame.clone(), max),
+        };
+        let (header, message) = match read {
             Ok(read) => read,
             Err(error) => return Err(self.unreadable(known_of(&frame), &error)),
         };
