@@ -139,7 +139,7 @@ pub fn from_tdispatch(
 fn payload(message: Bytes) -> Result<Result<Payload, Refusal>, ThriftError> {
     let head = match peek(&message) {
         Ok(head) => head,
-        Err(error) => return unknown_kind(&message, error).map(Err),
+        Err(error) => return no_kind(&message, error).map(Err),
     };
     let call = Payload::peeked(message, head);
     let kind = call.head().map_or(Kind::Call, |head| head.kind);
@@ -154,7 +154,10 @@ fn no_call(call: Payload, text: String) -> Refusal {
 }
 
 /// Of a message whose type is not assigned, method and sequence id can be read all the same: as if it were a call.
-fn unknown_kind(message: &[u8], error: ThriftError) -> Result<Refusal, ThriftError> {
+///
+/// # Errors
+/// Another `error` than that, and a head that is not all there.
+pub fn no_kind(message: &[u8], error: ThriftError) -> Result<Refusal, ThriftError> {
     let WhyNotThrift::UnknownKind(code) = error.why else { return Err(error) };
     let mut start = BytesMut::from(message.get(..MAX_HEAD).unwrap_or(message));
     let is_compact = start.first() == Some(&0x82);

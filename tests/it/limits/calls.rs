@@ -175,6 +175,38 @@ async fn what_strangers_say_beside_their_call_refuses_nothing() {
     assert_eq!(backend.calls().len(), 5);
 }
 
+/// The first bytes of a frame that is not taken are enough for a last word, also if they are a connection's first.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_first_frame_over_the_limit_is_answered_in_every_form() {
+    let backend = Backend::start().await;
+    for protocol in ["detect", "header"] {
+        let house = house(&backend, &format!("maxFrameBytes: 4096, protocol: {protocol}")).await;
+        let message = Message::call(Protocol::Binary, "echo", 7, &"x".repeat(5000));
+        let mut caller = Raw::connect(house.addr).await;
+        caller.send_bytes(&framed(&Header::around(&message, false).to_bytes())[..100]).await;
+        let reply = Bytes::from(caller.frame().await.expect("a last word"));
+        let header = Header::parse(&reply).expect("a THeader frame");
+        let refused = Message::parse(&header.message).expect("a Thrift message");
+        assert_eq!(
+            (refused.kind, &refused.name[..], refused.seqid),
+            (EXCEPTION, &b"echo"[..], 7),
+            "{protocol}"
+        );
+        caller.expect_close().await;
+        limited(&house, "frame_too_long", 1.0).await;
+        if protocol == "detect" {
+            let mut caller = Raw::connect(house.addr).await;
+            caller.send_bytes(&framed(&message.to_bytes())[..100]).await;
+            let reply =
+                Message::parse(&caller.frame().await.expect("a last word").into()).expect("a message");
+            assert_eq!((reply.kind, reply.seqid), (EXCEPTION, 7));
+            caller.expect_close().await;
+            limited(&house, "frame_too_long", 2.0).await;
+        }
+    }
+    assert!(backend.calls().is_empty());
+}
+
 /// Messages without frames are walked to find their ends.
 #[tokio::test(flavor = "multi_thread")]
 async fn unframed_messages_have_bounds_of_their_own() {
