@@ -37,6 +37,7 @@ use std::sync::Arc;
 use std::task::Poll;
 use std::time::Duration;
 use tokio::sync::Semaphore;
+use tokio::task::yield_now;
 use tokio::time::timeout;
 
 /// Oneway calls of one listener that go on while their connections do something else. Beyond it a connection waits for its
@@ -164,7 +165,11 @@ impl<T: Io, S: Serve> Session<'_, T, S> {
             return self.give(answer).await;
         }
         let message = self.next_message(drain).await?;
-        match self.reader.read(message) {
+        let read = self.reader.read(message);
+        if self.reader.has_toiled() {
+            yield_now().await;
+        }
+        match read {
             Ok((request, _)) if request.body.is_oneway() => {
                 let mut request = Some(request);
                 poll_fn(|cx| {

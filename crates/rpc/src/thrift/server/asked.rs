@@ -67,9 +67,18 @@ pub(super) struct Reader<'a> {
     /// No message has come yet: only now the upgrade call is one.
     first: bool,
     peer: Peer,
+    /// Bytes of messages that came compressed.
+    unpacked: usize,
     params: &'a ServerParams,
     events: &'a dyn Events,
 }
+
+/// A message that comes compressed may be so many times as long as its frame; a call that is packed more tightly is a bomb.
+const UNPACKED_TIMES: usize = 128;
+/// And so long in any case.
+const UNPACKED_LEAST: usize = 64 << 10;
+/// Bytes unpacked after which a connection gives way to others.
+const UNPACKED_A_TURN: usize = 256 << 10;
 
 impl<'a> Reader<'a> {
     pub(super) fn new(
@@ -78,7 +87,7 @@ impl<'a> Reader<'a> {
         params: &'a ServerParams,
         events: &'a dyn Events,
     ) -> Self {
-        Self { framing, upgraded: None, first: true, peer, params, events }
+        Self { framing, upgraded: None, first: true, peer, unpacked: 0, params, events }
     }
 
     /// Reads a message, or the content of a frame.
@@ -156,17 +165,33 @@ impl<'a> Reader<'a> {
         Some(Reply::plain(reply.freeze()))
     }
 
-    fn read_theader(&self, frame: Bytes) -> Result<(Request, Envelope), Settled> {
-        let max = self.params.max_frame;
+    /// Whether so much was unpacked since this was asked last that others should have their turn.
+    pub(super) fn has_toiled(&mut self) -> bool {
+        let toiled = self.unpacked >= UNPACKED_A_TURN;
+        if toiled {
+            self.unpacked = 0;
+        }
+        toiled
+    }
+
+    fn read_theader(&mut self, frame: Bytes) -> Result<(Request, Envelope), Settled> {
+        let max = self.params.max_frame.min(UNPACKED_LEAST + UNPACKED_TIMES.saturating_mul(frame.len()));
         let read = match self.params.limits.destination_only {
             true => theader::decode_only(&frame, max, headers::DST),
             false => theader::decode(frame.clone(), max),
         };
         let (header, message) = match read {
             Ok(read) => read,
-            Err(error) => return Err(self.unreadable(known_of(&frame), &error)),
+            Err(error) => {
+                // It may have taken the work of all that is allowed.
+                self.unpacked += max;
+                return Err(self.unreadable(known_of(&frame), &error));
+            }
         };
         let theader::Header { seqid, protocol, zlib, info, .. } = header;
+        if zlib {
+            self.unpacked += message.len();
+        }
         let envelope = Envelope::THeader { seqid, protocol, zlib };
         match bridge::from_theader(&info, message, &self.params.limits, self.peer.address) {
             Ok(Ok(request)) if request.body.protocol() != protocol => {

@@ -42,17 +42,17 @@ impl<T: Io, S: Serve> Session<'_, T, S> {
             let in_task = usize::from(!in_line);
             let mut reads = 0;
             loop {
-                self.begin_more(in_task, cx);
+                let has_toiled = self.begin_more(in_task, cx);
                 if let Some(line) = &mut self.line {
                     line.drive(cx);
                     if in_line && let Some(answer) = line.take() {
                         return Poll::Ready(Some(answer));
                     }
                 }
-                if !self.may_read(in_task) {
+                if !has_toiled && !self.may_read(in_task) {
                     break;
                 }
-                if reads == READS_A_TURN {
+                if has_toiled || reads == READS_A_TURN {
                     give_way(cx);
                     return Poll::Pending;
                 }
@@ -108,17 +108,17 @@ impl<T: Io, S: Serve> Session<'_, T, S> {
         self.line.as_ref().map_or(0, |line| line.held())
     }
 
-    /// Begins the calls that have come, as far as there is room.
-    fn begin_more(&mut self, in_task: usize, cx: &mut Context<'_>) {
+    /// Begins the calls that have come, as far as there is room; true if it stopped to let others have their turn.
+    fn begin_more(&mut self, in_task: usize, cx: &mut Context<'_>) -> bool {
         while !self.lost && !self.read.bytes().is_empty() && self.has_room(in_task) {
             let message = match self.cutter.next(self.read.bytes_mut()) {
                 Ok(Some(message)) => message,
-                Ok(None) => return,
+                Ok(None) => return false,
                 Err(lost) => {
                     if let Some(reply) = self.lose(lost) {
                         self.line.get_or_insert_default().put(reply);
                     }
-                    return;
+                    return false;
                 }
             };
             match self.reader.read(message) {
@@ -130,7 +130,11 @@ impl<T: Io, S: Serve> Session<'_, T, S> {
                 Err(Settled::Nothing) => {}
                 Err(Settled::Lost) => self.lost = true,
             }
+            if self.reader.has_toiled() {
+                return true;
+            }
         }
+        false
     }
 
     /// Nobody waits for a oneway call, nor is it of interest whether its caller is still there. It is begun before the next
