@@ -58,7 +58,9 @@ impl Cutter {
                     _ => ("thrift", false),
                 };
                 let text = match cause {
-                    "message_too_long" => format!("the call is longer than maxFrameBytes ({})", self.max),
+                    "message_too_long" => {
+                        format!("the call is longer than maxFrameBytes ({} bytes)", self.max)
+                    }
                     _ => error.to_string(),
                 };
                 Err(Lost { cause, is_limit, last_words: last_words(read, self.max, &text) })

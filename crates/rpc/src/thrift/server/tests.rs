@@ -159,7 +159,9 @@ impl House {
 }
 
 /// Kind, name and sequence id, and the type of an exception.
-fn read(message: &Bytes) -> (Kind, String, i32, Option<Type>) {
+type Read = (Kind, String, i32, Option<Type>);
+
+fn read(message: &Bytes) -> Read {
     let head = peek(message).expect("a Thrift message");
     let kind = match classify(message).expect("a reply") {
         ReplyClass::Application { kind, .. } => Some(kind),
@@ -168,10 +170,10 @@ fn read(message: &Bytes) -> (Kind, String, i32, Option<Type>) {
     (head.kind, String::from_utf8_lossy(head.name_in(message)).into_owned(), head.seqid, kind)
 }
 
-fn replied(name: &str, seqid: i32) -> (Kind, String, i32, Option<Type>) {
+fn replied(name: &str, seqid: i32) -> Read {
     (Kind::Reply, name.into(), seqid, None)
 }
 
-fn refused(name: &str, seqid: i32, kind: Type) -> (Kind, String, i32, Option<Type>) {
+fn refused(name: &str, seqid: i32, kind: Type) -> Read {
     (Kind::Exception, name.into(), seqid, Some(kind))
 }

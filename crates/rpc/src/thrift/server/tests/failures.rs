@@ -185,7 +185,7 @@ fn header_frame(section: &[u8; 4], payload: &[u8]) -> Bytes {
 }
 
 /// Of THeader's replies: the sequence id of the header, and the message.
-fn inside(replies: Vec<Bytes>) -> Vec<(i32, (Kind, String, i32, Option<Type>))> {
+fn inside(replies: Vec<Bytes>) -> Vec<(i32, Read)> {
     replies
         .into_iter()
         .map(|reply| muxgate_wire::thrift::theader::decode(reply, 1 << 20).expect("a THeader frame"))
