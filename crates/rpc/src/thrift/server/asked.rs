@@ -76,7 +76,7 @@ pub(super) struct Reader<'a> {
 /// A message that comes compressed may be so many times as long as its frame; a call that is packed more tightly is a bomb.
 const UNPACKED_TIMES: usize = 128;
 /// And so long in any case.
-const UNPACKED_LEAST: usize = 64 << 10;
+const UNPACKED_LEAST: usize = 256 << 10;
 /// Bytes unpacked after which a connection gives way to others.
 const UNPACKED_A_TURN: usize = 256 << 10;
 
