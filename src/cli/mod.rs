@@ -15,6 +15,7 @@ use std::future::Future;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::time::Duration;
 
 /// A Thrift and Mux RPC gateway.
 ///
@@ -147,11 +148,18 @@ fn failed(why: impl std::fmt::Display) -> Failed {
     Failed
 }
 
+/// How long the end waits for threads that are still at work when all is done: one may sit in a file system or a resolver
+/// that never answers.
+const END_WITHIN: Duration = Duration::from_millis(200);
+
 fn on_runtime(threads: usize, work: impl Future<Output = Result<(), Failed>>) -> Result<(), Failed> {
     // One thread alone needs no queues between workers: that is the cheapest way to serve a call.
     let runtime = match threads {
         1 => tokio::runtime::Builder::new_current_thread().enable_all().build(),
         _ => tokio::runtime::Builder::new_multi_thread().worker_threads(threads).enable_all().build(),
     };
-    runtime.map_err(|error| failed(format!("cannot start the runtime: {error}")))?.block_on(work)
+    let runtime = runtime.map_err(|error| failed(format!("cannot start the runtime: {error}")))?;
+    let done = runtime.block_on(work);
+    runtime.shutdown_timeout(END_WITHIN);
+    done
 }

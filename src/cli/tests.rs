@@ -136,3 +136,21 @@ fn the_demo_runs_through_the_gateway() {
     });
     assert!(matches!(done, Ok(true)));
 }
+
+#[test]
+fn the_end_does_not_wait_for_a_thread_that_sits_somewhere() {
+    for threads in [1, 2] {
+        let (let_go, held) = std::sync::mpsc::channel::<()>();
+        let done = on_runtime(threads, async move {
+            let (began, begun) = tokio::sync::oneshot::channel();
+            tokio::task::spawn_blocking(move || {
+                let _ = began.send(());
+                held.recv()
+            });
+            begun.await.map_err(failed)
+        });
+        assert!(done.is_ok(), "{threads}");
+        // It would never come so far.
+        drop(let_go);
+    }
+}

@@ -299,6 +299,30 @@ async fn connections_may_begin_in_clear_where_encryption_is_opportunistic() {
 }
 
 #[tokio::test]
+async fn sides_that_do_not_agree_on_tls_both_count_it() {
+    let world = World::new();
+    let backend = Backend::start().await;
+    let gate = world.listener(", opportunistic: required");
+    let plain = "listeners: [{name: in, port: 0, dst: /s/probe}]\n".to_string();
+    let required = world.upstream("gate.example.org", ", opportunistic: required");
+    for (listener, client) in [(gate, "tls: none"), (plain, &*required)] {
+        let inner = before(&backend, &listener).await;
+        let outer = House::start(&format!(
+            "admin: {{port: 0}}\nlisteners: [{{name: in, port: 0, dst: /s/probe}}]\n\
+             clients: [{{{client}}}]\ndtab: /svc => / ; {}\n",
+            to(inner.addr)
+        ))
+        .await;
+        let said = says(&mut outer.plain().await, "x").await;
+        assert!(said.contains("cannot agree whether to use TLS"), "{said}");
+        let cause = [("cause", "not_agreed")];
+        assert!(outer.pages.sum(UPSTREAM_FAILURES, &cause).await >= 1.0);
+        assert!(inner.pages.sum(FAILURES, &cause).await >= 1.0);
+        assert_eq!(inner.pages.sum("muxgate_listener_decode_errors_total", &[]).await, 0.0);
+    }
+}
+
+#[tokio::test]
 async fn certificates_change_under_way_and_no_connection_is_lost() {
     let world = World::new();
     let backend = Backend::start().await;

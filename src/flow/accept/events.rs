@@ -18,10 +18,8 @@ impl Events for Counted {
         self.0.tls_failures.add_one(error.cause().name());
         let listener = &*self.0.label;
         match error.cause() {
-            // Anybody can do that all day long.
-            Cause::NotTls | Cause::Closed | Cause::Plain | Cause::Slow => {
-                tracing::debug!(listener, ?peer, %error, "no TLS");
-            }
+            // It went away, or sleeps: nobody's mistake.
+            Cause::Closed | Cause::Slow => tracing::debug!(listener, ?peer, %error, "no TLS"),
             _ => tracing::info!(listener, ?peer, %error, "TLS handshake failed"),
         }
     }

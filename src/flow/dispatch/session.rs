@@ -35,10 +35,12 @@ fn transport(params: &Params) -> thrift::Transport {
     }
 }
 
-/// What encrypts connections from their first byte.
+/// What encrypts connections from their first byte. Only the handshake of Mux can agree on TLS: where there is none, nothing
+/// that is to be encrypted may begin in clear.
 fn from_the_start(params: &Params) -> Option<ClientTls> {
     let tls = params.tls.as_ref()?;
-    (tls.opportunistic == TlsLevel::Off).then(|| tls.client.clone())
+    let agreed_later = params.upstream == Upstream::ThriftMux && tls.opportunistic != TlsLevel::Off;
+    (!agreed_later).then(|| tls.client.clone())
 }
 
 /// One Mux session, or a pool of plain connections.
@@ -112,5 +114,30 @@ impl Serve for Session {
             Self::Mux(client) => client.status(),
             Self::Plain(client) => client.status(),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::Tls;
+    use super::*;
+    use muxgate_rpc::tls::{ClientFiles, LOOK_EVERY, Trust, Versions};
+
+    #[tokio::test]
+    async fn only_mux_may_begin_in_clear_and_agree_on_tls() {
+        let files = ClientFiles { trust: Trust::Anybody, certificate: None, versions: Versions::All };
+        let client = ClientTls::start(files, LOOK_EVERY, Arc::new(())).expect("no files");
+        let encrypts = |upstream, opportunistic| {
+            let tls = Some(Tls { client: client.clone(), opportunistic });
+            from_the_start(&Params { upstream, tls, ..Params::default() }).is_some()
+        };
+        let plain = [Upstream::Framed, Upstream::TTwitter, Upstream::Buffered, Upstream::Header];
+        for level in [TlsLevel::Off, TlsLevel::Desired, TlsLevel::Required] {
+            for upstream in plain {
+                assert!(encrypts(upstream, level), "{upstream:?} {level:?}");
+            }
+            assert_eq!(encrypts(Upstream::ThriftMux, level), level == TlsLevel::Off, "{level:?}");
+        }
+        assert!(from_the_start(&Params::default()).is_none());
     }
 }

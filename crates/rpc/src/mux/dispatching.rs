@@ -5,11 +5,12 @@ use super::stream::{Change, Stream, Switch, Upgrade};
 use super::{Clock, READ_CHUNK, READS_A_TURN, WRITE_CHUNK, WRITES_A_TURN, give_way};
 use crate::events::Events;
 use crate::io::{Io, ReadBuffer, poll_write};
-use crate::tls::tls_error;
+use crate::tls::{TlsError, tls_error};
 use crate::{Failure, Flags, Request, Why, bridge};
 use bytes::Bytes;
 use futures_util::task::AtomicWaker;
 use muxgate_wire::mux::client::{CallFailure, ClientSession, DispatchHead, Event, Refused, SessionStatus};
+use muxgate_wire::mux::handshake::HandshakeError;
 use muxgate_wire::mux::message::{Rdispatch, Status as MuxStatus};
 use muxgate_wire::mux::outbox::Staged;
 use muxgate_wire::mux::session::{Call, SessionError};
@@ -230,7 +231,14 @@ impl Session {
     fn finish(&self, error: &SessionError) {
         let unfinished = self.machine.lock().take_all();
         for call in unfinished {
-            let failure = lost(format!("the session to the service ended: {error}"));
+            let text = format!("the session to the service ended: {error}");
+            let failure = match error {
+                // There never was a session.
+                SessionError::Handshake(HandshakeError::Tls) | SessionError::Switch(_) => {
+                    Failure::new(Why::Connect, text)
+                }
+                _ => lost(text),
+            };
             let failure = match call.written {
                 true => failure,
                 // None of it was written: nothing was done.
@@ -361,7 +369,13 @@ impl<T: Io> Socket<T> {
                 Ok(Some(Event::Failed { token, why })) => self.arrived.push((token, Err(call_failure(why)))),
                 Ok(_) => {}
                 Err(error) => {
-                    self.events.decode_error("session");
+                    match error {
+                        SessionError::Handshake(HandshakeError::Tls) => {
+                            self.events.connect_failed();
+                            self.events.tls_failed(None, &TlsError::not_agreed());
+                        }
+                        _ => self.events.decode_error("session"),
+                    }
                     return Err(error);
                 }
             }

@@ -11,15 +11,16 @@ use crate::events::Events;
 use crate::io::{Io, ReadBuffer, poll_write};
 use crate::pressure::Pressure;
 use crate::request::Discarded;
-use crate::tls::{Identity, tls_error};
+use crate::tls::{Identity, TlsError, tls_error};
 use crate::{Failure, Peer, Request, Response, Rules, Serve, Why, bridge};
 use bytes::{Buf, Bytes};
 use futures_util::task::AtomicWaker;
 use muxgate_wire::mux::frame::{self, FrameError};
+use muxgate_wire::mux::handshake::HandshakeError;
 use muxgate_wire::mux::message::Status;
 use muxgate_wire::mux::outbox::Staged;
 use muxgate_wire::mux::server::{Refusal, Request as MuxRequest, ServerEvent, ServerSession};
-use muxgate_wire::mux::session::Call;
+use muxgate_wire::mux::session::{Call, SessionError};
 use muxgate_wire::pairs::Pairs;
 use parking_lot::Mutex;
 use std::future::{Future, poll_fn};
@@ -436,9 +437,12 @@ impl<T: Io, S: Serve> Socket<T, S> {
                 Ok(_) => {}
                 Err(error) => {
                     tracing::debug!(peer = ?session.peer, %error, "a Mux session broke");
-                    match bound(&error) {
-                        Some(cause) => self.events.limited(cause),
-                        None => self.events.decode_error("session"),
+                    match (bound(&error), &error) {
+                        (Some(cause), _) => self.events.limited(cause),
+                        (None, SessionError::Handshake(HandshakeError::Tls)) => {
+                            self.events.tls_failed(session.peer, &TlsError::not_agreed());
+                        }
+                        (None, _) => self.events.decode_error("session"),
                     }
                     return Err(());
                 }

@@ -163,10 +163,13 @@ async fn sessions_agree_and_go_over() {
 
 #[tokio::test]
 async fn sessions_that_cannot_agree_fail_the_call_as_not_sent() {
-    let address = server(offer(TlsLevel::Off, CompressionLevel::Off)).await;
-    let client = client(address, offer(TlsLevel::Required, CompressionLevel::Off));
-    let failure = call(&client, 1).await.unwrap_err();
-    assert!(failure.flags().has(crate::Flags::RETRYABLE), "{failure:?}");
+    for (theirs, ours) in [(TlsLevel::Off, TlsLevel::Required), (TlsLevel::Required, TlsLevel::Off)] {
+        let address = server(offer(theirs, CompressionLevel::Off)).await;
+        let client = client(address, offer(ours, CompressionLevel::Off));
+        let failure = call(&client, 1).await.unwrap_err();
+        assert_eq!(failure.why(), crate::Why::Connect, "{failure:?}");
+        assert!(failure.flags().has(crate::Flags::RETRYABLE), "{failure:?}");
+    }
 }
 
 fn frame(kind: i8, tag: Tag, message: &Message) -> BytesMut {

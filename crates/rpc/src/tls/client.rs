@@ -2,7 +2,7 @@
 
 use super::files::{Content, FileError, Role};
 use super::reload::{Live, Reloading, Source};
-use super::server::{Pair, mismatch};
+use super::server::Pair;
 use super::verify::{Remembering, Unchecked, remembering};
 use super::{TlsError, Versions, provider};
 use crate::io::Io;
@@ -93,8 +93,8 @@ impl Source for ClientFiles {
             return Ok(builder.with_no_client_auth());
         }
         let pair = Pair::read(contents)?;
-        let key_file = pair.key_file;
-        builder.with_client_auth_cert(pair.chain, pair.key).map_err(|error| key_file.wrong(mismatch(&error)))
+        let whose = pair.whose;
+        builder.with_client_auth_cert(pair.chain, pair.key).map_err(|error| whose.wrong(&error))
     }
 }
 

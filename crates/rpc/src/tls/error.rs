@@ -35,6 +35,8 @@ pub enum Cause {
     Slow,
     /// The peer spoke in clear where it must not.
     Plain,
+    /// One side must encrypt, and the other will not.
+    NotAgreed,
 }
 
 impl Cause {
@@ -54,6 +56,7 @@ impl Cause {
             Self::Protocol => "protocol",
             Self::Slow => "slow_handshake",
             Self::Plain => "plain_on_tls",
+            Self::NotAgreed => "not_agreed",
         }
     }
 }
@@ -98,6 +101,11 @@ impl TlsError {
     /// A peer that spoke in clear where it must not.
     pub fn plain() -> Self {
         Self::new(Cause::Plain, "the peer speaks in clear, and must encrypt")
+    }
+
+    /// A handshake of Mux whose sides do not agree whether to encrypt.
+    pub fn not_agreed() -> Self {
+        Self::new(Cause::NotAgreed, "one side must encrypt, and the other will not")
     }
 
     fn new(cause: Cause, text: impl Into<String>) -> Self {
@@ -186,11 +194,7 @@ impl TlsError {
                 Cause::BadCertificate,
                 "its signature is wrong: an authority of the same name has another key",
             ),
-            C::Other(other) if other.to_string().contains("CaUsedAsEndEntity") => Self::new(
-                Cause::BadCertificate,
-                "it is the certificate of an authority (basicConstraints CA:TRUE) and cannot stand for a peer",
-            ),
-            other => Self::new(Cause::BadCertificate, other.to_string()),
+            other => Self::new(Cause::BadCertificate, in_words(other)),
         }
     }
 }
@@ -252,4 +256,46 @@ fn incompatible(what: &PeerIncompatible) -> String {
         other => return format!("the peer's TLS does not fit ours: {other:?}"),
     };
     format!("{words} ({what:?})")
+}
+
+/// An error about one of our own files, without what rustls puts in front.
+pub(super) fn why(error: &Error) -> String {
+    match error {
+        Error::InvalidCertificate(error) => in_words(error),
+        other => other.to_string(),
+    }
+}
+
+/// What is wrong with a certificate, where rustls has but a name for it.
+pub(super) fn in_words(error: &CertificateError) -> String {
+    let name = match error {
+        CertificateError::Other(other) => other.to_string(),
+        other => format!("{other:?}"),
+    };
+    // What follows the name are details in Rust's own notation.
+    let end = name.find(|c: char| !c.is_ascii_alphanumeric()).unwrap_or(name.len());
+    match name.get(..end).unwrap_or_default() {
+        "CaUsedAsEndEntity" => {
+            "it is the certificate of an authority (basicConstraints CA:TRUE) and cannot stand for a peer".into()
+        }
+        "UnsupportedCertVersion" => {
+            "it is not X.509 version 3 (version 1 has no subjectAltName; openssl makes version 3 if it signs with \
+             -extfile)"
+                .into()
+        }
+        "" => name,
+        name => format!("it is no good: {}", spelled(name.trim_end_matches("Context"))),
+    }
+}
+
+/// `UnsupportedCriticalExtension` as `unsupported critical extension`.
+fn spelled(name: &str) -> String {
+    let mut words = String::with_capacity(name.len() + 8);
+    for (at, c) in name.chars().enumerate() {
+        if at > 0 && c.is_ascii_uppercase() {
+            words.push(' ');
+        }
+        words.push(c.to_ascii_lowercase());
+    }
+    words
 }

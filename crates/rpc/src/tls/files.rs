@@ -1,5 +1,6 @@
 //! Certificates and keys in PEM files.
 
+use super::error::why;
 use super::identity::Identity;
 use rustls::RootCertStore;
 use rustls::pki_types::pem::{self, PemObject, SectionKind};
@@ -7,13 +8,34 @@ use rustls::pki_types::{
     CertificateDer, PrivateKeyDer, PrivatePkcs1KeyDer, PrivatePkcs8KeyDer, PrivateSec1KeyDer,
 };
 use std::fmt;
+use std::fs::{FileType, OpenOptions};
 use std::io::Read;
+use std::os::unix::fs::{FileTypeExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use x509_parser::prelude::{FromDer, X509Certificate};
-use x509_parser::time::ASN1Time;
 
 /// Longest file that is read, in bytes: a bundle of all the authorities that browsers know has a quarter of it.
 pub(super) const MAX_FILE: u64 = 1 << 20;
+
+/// Of the kernel's interface, where it is certain to have this value; elsewhere opening may wait in spite of all.
+const O_NONBLOCK: i32 = match cfg!(all(
+    target_os = "linux",
+    any(target_arch = "x86_64", target_arch = "aarch64", target_arch = "riscv64")
+)) {
+    true => 0o4000,
+    false => 0,
+};
+
+/// What it is, if it is no regular file. Links have been followed.
+fn irregular(kind: &FileType) -> Option<&'static str> {
+    match kind {
+        kind if kind.is_file() => None,
+        kind if kind.is_dir() => Some("a folder"),
+        kind if kind.is_fifo() => Some("a named pipe"),
+        kind if kind.is_socket() => Some("a socket"),
+        _ => Some("a device"),
+    }
+}
 
 /// What a file is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -58,7 +80,14 @@ pub(super) struct Content {
 impl Content {
     pub(super) fn read(role: Role, path: &Path) -> Result<Self, FileError> {
         let mut content = Self { role, path: path.to_path_buf(), bytes: Vec::new() };
-        let read = std::fs::File::open(path)
+        // Asked before it is opened: opening a pipe waits for whoever writes into it, for ever if need be.
+        let kind = std::fs::metadata(path).map(|metadata| metadata.file_type());
+        if let Some(what) = kind.as_ref().ok().and_then(irregular) {
+            return Err(content.wrong(format!("is {what}, and must be a regular file")));
+        }
+        // If it has become a pipe since, opening it does not wait either, and nothing is found in it.
+        let read = kind
+            .and_then(|_| OpenOptions::new().read(true).custom_flags(O_NONBLOCK).open(path))
             .and_then(|file| file.take(MAX_FILE + 1).read_to_end(&mut content.bytes));
         match read {
             Ok(read) if read as u64 > MAX_FILE => Err(content.wrong(format!("longer than {MAX_FILE} bytes"))),
@@ -125,7 +154,7 @@ impl Content {
         for (at, certificate) in self.certificates()?.into_iter().enumerate() {
             let subject = Identity::read(&certificate).map_or_else(String::new, |who| format!(" ({who})"));
             store.add(certificate).map_err(|error| {
-                self.wrong(format!("certificate {}{subject} cannot be an authority: {error}", at + 1))
+                self.wrong(format!("certificate {}{subject} cannot be an authority: {}", at + 1, why(&error)))
             })?;
         }
         Ok(store)
@@ -164,25 +193,4 @@ fn damage(error: &pem::Error) -> String {
         pem::Error::Base64Decode(_) => "it is not base64".into(),
         other => other.to_string(),
     }
-}
-
-/// Checks that our own certificate is one that others can believe now.
-///
-/// # Errors
-/// Names the subject and the time for which it holds.
-pub(super) fn check_validity(content: &Content, certificate: &CertificateDer<'_>) -> Result<(), FileError> {
-    let Ok((_, parsed)) = X509Certificate::from_der(certificate) else {
-        return Err(content.wrong("the first block is not a certificate inside"));
-    };
-    let (validity, now) = (parsed.validity(), ASN1Time::now());
-    let what = match (now < validity.not_before, now > validity.not_after) {
-        (true, _) => "does not hold yet",
-        (_, true) => "has expired",
-        _ => return Ok(()),
-    };
-    let who = Identity::of(&parsed);
-    Err(content.wrong(format!(
-        "the certificate of {who} {what}: it holds from {} to {}",
-        validity.not_before, validity.not_after
-    )))
 }

@@ -9,6 +9,7 @@ mod client;
 mod error;
 mod files;
 mod identity;
+mod own;
 mod reload;
 mod server;
 mod verify;

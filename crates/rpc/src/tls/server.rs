@@ -1,6 +1,7 @@
 //! TLS towards callers.
 
-use super::files::{Content, FileError, Role, check_validity};
+use super::files::{Content, FileError, Role};
+use super::own::{self, Whose};
 use super::reload::{Live, Reloading, Source};
 use super::verify::{Remembering, remembering};
 use super::{Identity, TlsError, Versions, provider};
@@ -74,10 +75,10 @@ impl Source for ServerFiles {
 
     fn make(&self, contents: &[Content]) -> Result<ServerConfig, FileError> {
         let pair = Pair::read(contents)?;
-        let key_file = pair.key_file;
+        let whose = pair.whose;
         let builder = ServerConfig::builder_with_provider(provider())
             .with_protocol_versions(self.versions.list())
-            .map_err(|error| key_file.wrong(error.to_string()))?;
+            .map_err(|error| whose.wrong(&error))?;
         let builder = match contents.iter().find(|content| content.role == Role::Authorities) {
             None => builder.with_no_client_auth(),
             Some(content) => {
@@ -92,7 +93,7 @@ impl Source for ServerFiles {
                     .with_client_cert_verifier(Arc::new(Remembering(verifier as Arc<dyn ClientCertVerifier>)))
             }
         };
-        builder.with_single_cert(pair.chain, pair.key).map_err(|error| key_file.wrong(mismatch(&error)))
+        builder.with_single_cert(pair.chain, pair.key).map_err(|error| whose.wrong(&error))
     }
 }
 
@@ -100,7 +101,7 @@ impl Source for ServerFiles {
 pub(super) struct Pair<'a> {
     pub(super) chain: Vec<CertificateDer<'static>>,
     pub(super) key: PrivateKeyDer<'static>,
-    pub(super) key_file: &'a Content,
+    pub(super) whose: Whose<'a>,
 }
 
 impl<'a> Pair<'a> {
@@ -114,21 +115,15 @@ impl<'a> Pair<'a> {
             });
         };
         let mut chain = certificate.certificates()?;
+        let mut kind = String::new();
         if let Some(first) = chain.first() {
-            check_validity(certificate, first)?;
+            own::check(certificate, first)?;
+            kind = own::kind(first);
         }
         for content in others.iter().filter(|content| content.role == Role::Intermediates) {
             chain.extend(content.certificates()?);
         }
-        Ok(Self { chain, key: key_file.key()?, key_file })
-    }
-}
-
-/// Why a certificate and a key make no pair.
-pub(super) fn mismatch(error: &rustls::Error) -> String {
-    match error {
-        rustls::Error::InconsistentKeys(_) => "the key does not belong to the certificate".into(),
-        other => format!("the key cannot be used: {other}"),
+        Ok(Self { chain, key: key_file.key()?, whose: Whose { certificate, key: key_file, kind } })
     }
 }
 

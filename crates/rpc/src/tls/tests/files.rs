@@ -127,3 +127,91 @@ async fn a_key_may_be_in_the_older_form() {
     let (accepted, connected) = meet(&server, &client(world.client_files(), "web.example.org")).await;
     assert!(accepted.is_ok() && connected.is_ok());
 }
+
+/// Opening a pipe waits for whoever writes into it.
+#[test]
+fn only_regular_files_are_opened() {
+    let world = World::new();
+    let pipe = pipe(world.folder.path());
+    let link = world.folder.path().join("link");
+    std::os::unix::fs::symlink(&pipe, &link).unwrap();
+    let at = |certificate: PathBuf| wrong(&ServerFiles { certificate, ..world.server_files() });
+    let words = |what: &str| (Role::Certificate, format!("is {what}, and must be a regular file"));
+    assert_eq!(at(pipe.clone()), words("a named pipe"));
+    assert_eq!(at(link.clone()), words("a named pipe"));
+    assert_eq!(at(world.folder.path().into()), words("a folder"));
+    assert_eq!(at("/dev/zero".into()), words("a device"));
+    let files = ClientFiles { trust: Trust::Authorities(pipe), ..world.client_files() };
+    assert_eq!(files.check().unwrap_err().text, "is a named pipe, and must be a regular file");
+    // A link to a regular file is as good as the file.
+    std::fs::remove_file(&link).unwrap();
+    std::os::unix::fs::symlink(&world.server.certificate, &link).unwrap();
+    assert!(ServerFiles { certificate: link, ..world.server_files() }.check().is_ok());
+}
+
+/// Made by openssl: what we issue in other tests is never so odd.
+fn odd(world: &World, certificate: &str, key: &str) -> ServerFiles {
+    let at = |name: &str, text: &str| {
+        let path = world.folder.path().join(name);
+        std::fs::write(&path, text).unwrap();
+        path
+    };
+    ServerFiles { certificate: at("odd.pem", certificate), key: at("odd.key", key), ..world.server_files() }
+}
+
+#[test]
+fn a_certificate_of_version_1_is_called_so() {
+    use rustls::client::WebPkiServerVerifier;
+    use rustls::client::danger::ServerCertVerifier;
+    let world = World::new();
+    let files = odd(&world, include_str!("odd/v1.pem"), include_str!("odd/v1.key"));
+    let (role, text) = wrong(&files);
+    assert_eq!(role, Role::Certificate);
+    let words = "the certificate of CN=v1 is X.509 version 1, and must be version 3 with a subjectAltName: ";
+    assert!(text.starts_with(words) && text.ends_with("-extfile"), "{text}");
+
+    // A peer's.
+    let content = crate::tls::files::Content::read(Role::Authorities, &world.bundle).unwrap();
+    let roots = Arc::new(content.authorities().unwrap());
+    let verifier = WebPkiServerVerifier::builder_with_provider(roots, provider()).build().unwrap();
+    let shown = rustls::pki_types::CertificateDer::from_pem_file(&files.certificate).unwrap();
+    let name = ServerName::try_from("web.example.org").unwrap();
+    let now = rustls::pki_types::UnixTime::now();
+    let error = verifier.verify_server_cert(&shown, &[], &name, &[], now).unwrap_err();
+    let told = TlsError::of_tls(&error, None);
+    assert_eq!(told.cause(), Cause::BadCertificate);
+    assert!(told.to_string().starts_with("it is not X.509 version 3 (version 1 has no"), "{told}");
+}
+
+#[test]
+fn keys_of_kinds_that_are_not_taken_say_which_are() {
+    let world = World::new();
+    let cases = [
+        (include_str!("odd/rsa1024.pem"), include_str!("odd/rsa1024.key"), "RSA of 1024 bits"),
+        (include_str!("odd/p521.pem"), include_str!("odd/p521.key"), "ECDSA on P-521"),
+    ];
+    for (certificate, key, kind) in cases {
+        let (role, text) = wrong(&odd(&world, certificate, key));
+        assert_eq!(role, Role::Key);
+        let words = format!(
+            "the key cannot be used: it is damaged or of a kind that is not taken (the certificate is for {kind}); \
+             taken are RSA of 2048 to 4096 bits, ECDSA on P-256 or P-384, and Ed25519"
+        );
+        assert_eq!(text, words);
+    }
+}
+
+#[test]
+fn names_of_errors_become_sentences() {
+    use rustls::{CertificateError, OtherError};
+    let other =
+        |name: &str| CertificateError::Other(OtherError(Arc::new(std::io::Error::other(name.to_owned()))));
+    for (error, words) in [
+        (other("NameConstraintViolation"), "it is no good: name constraint violation"),
+        (other("UnsupportedThing { a: 1 }"), "it is no good: unsupported thing"),
+        (CertificateError::BadEncoding, "it is no good: bad encoding"),
+        (other(""), ""),
+    ] {
+        assert_eq!(error::in_words(&error), words);
+    }
+}

@@ -67,3 +67,11 @@ async fn meet(server: &ServerTls, client: &ClientTls) -> (Accepted, Connected) {
     let (left, right) = tokio::io::duplex(64 << 10);
     tokio::join!(server.accept(left), client.connect(right))
 }
+
+/// A named pipe that nobody writes into.
+fn pipe(folder: &std::path::Path) -> PathBuf {
+    let path = folder.join("pipe");
+    let made = std::process::Command::new("mkfifo").arg(&path).status();
+    assert!(made.unwrap().success());
+    path
+}

@@ -104,3 +104,19 @@ async fn nobody_looks_any_more_when_the_last_owner_is_gone() {
     // The task ends and lets go of its end.
     assert_eq!(told.recv().await, None);
 }
+
+/// A pipe in the place of a file holds up nobody, and is refused like any other nonsense.
+#[tokio::test(start_paused = true)]
+async fn a_pipe_in_the_place_of_a_file_keeps_the_old_one() {
+    let world = World::new();
+    let (events, mut told) = told();
+    let server = ServerTls::start(world.server_files(), LOOK_EVERY, events).unwrap();
+    let client = client(world.client_files(), "web.example.org");
+    std::fs::rename(pipe(world.folder.path()), &world.server.certificate).unwrap();
+    assert_eq!(told.recv().await, Some("refused"));
+    assert_eq!(shown(&server, &client).await, "CN=web");
+    std::fs::remove_file(&world.server.certificate).unwrap();
+    world.authority.issue("web two", &["web.example.org"]).write(world.folder.path(), "server");
+    assert_eq!(told.recv().await, Some("reloaded"));
+    assert_eq!(shown(&server, &client).await, "CN=web two");
+}
