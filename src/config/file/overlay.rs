@@ -50,7 +50,12 @@ const SETTINGS: [Setting; 2] = [
 
 /// Notes entries that cannot be laid over each other. `places` are those of `rules`, in the order of the file.
 pub(super) fn check(places: &[&Fields<'_>], rules: &[Rule<ClientPart>]) {
-    let texts: Vec<_> = places.iter().map(|fields| text(fields)).collect();
+    // A prefix in its one form, so that `\x61` is `a`; patterns have one form only.
+    let texts: Vec<_> = places
+        .iter()
+        .zip(rules)
+        .map(|(fields, rule)| if rule.captures.is_some() { text(fields) } else { rule.prefix.as_str() })
+        .collect();
     let fresh = fresh(&texts);
     for setting in &SETTINGS {
         let on = |rule: &Rule<ClientPart>| (setting.says)(&rule.part) == Some(true);

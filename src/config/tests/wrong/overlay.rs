@@ -68,6 +68,7 @@ fn either_order_is_refused() {
         ("/$/inet/a{x}", "/$/inet/{x}b"),
         ("/$/inet/a{x}-{y}", "/$/inet/{x}.{y}b"),
         ("/$/inet/a{x}", "/$/inet/ab"),
+        (r"/$/inet/\x61b", "/$/inet/ab"),
         ("/", "/"),
     ] {
         for (a, b) in [(a, b), (b, a)] {
