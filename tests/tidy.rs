@@ -142,7 +142,7 @@ fn nothing_is_unsafe_and_locks_are_those_of_parking_lot() {
     }
 }
 
-/// Nothing that depends on the machine it was written on, nothing left for later, and no test that sleeps.
+/// Nothing that depends on the machine it was written on, nothing left for later, no half-done merge, and no test that sleeps.
 #[test]
 fn nothing_foreign_is_left_in_the_sources() {
     let machine = [concat!("/wo", "rk/"), concat!("/ro", "ot/"), concat!("/ho", "me/")];
@@ -157,6 +157,9 @@ fn nothing_foreign_is_left_in_the_sources() {
         for word in machine {
             assert!(!text.contains(word), "{} has {word}", show(&file));
         }
+        let merged = ["<".repeat(7), ">".repeat(7)];
+        let is_mark = |line: &str| merged.iter().any(|mark| line.starts_with(mark));
+        assert!(!text.lines().any(is_mark), "{} is not merged to its end", show(&file));
         if file.extension().is_some_and(|ext| ext == "rs") {
             for word in later {
                 assert!(!text.contains(word), "{} has {word}", show(&file));

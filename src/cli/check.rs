@@ -64,8 +64,8 @@ fn write(plan: &Plan, out: &mut String) -> std::fmt::Result {
 fn encrypted(tls: &ListenerTls) -> String {
     let how = match tls.opportunistic {
         TlsLevel::Off => "TLS",
-        TlsLevel::Desired => "TLS if callers want it",
-        TlsLevel::Required => "TLS, by agreement too",
+        TlsLevel::Desired => "TLS or plain, as callers want",
+        TlsLevel::Required => "TLS, from the first byte or by agreement in Mux",
     };
     match tls.files.clients {
         ClientAuth::Off => how.to_string(),

@@ -128,7 +128,10 @@ impl Flags {
         }
         self.write_dtab(out)?;
         if let Some(address) = self.listen {
-            writeln!(out, "\n# Calls come in here: framed Thrift, TTwitter and ThriftMux.")?;
+            writeln!(
+                out,
+                "\n# Calls come in here: framed and buffered Thrift, THeader, TTwitter and ThriftMux, binary or compact."
+            )?;
             writeln!(
                 out,
                 "listeners:\n- ip: {}\n  port: {}",

@@ -19,8 +19,8 @@ use std::time::Duration;
 
 /// A Thrift and Mux RPC gateway.
 ///
-/// It takes Thrift (framed, TTwitter) and ThriftMux calls, works out from each call's name and a dtab which service is
-/// meant, and passes the call on over the protocol that the service speaks.
+/// It takes Thrift calls in every form (framed, buffered, THeader, TTwitter, ThriftMux; binary and compact), works out from
+/// each call's name and a dtab which service is meant, and passes the call on over the protocol that the service speaks.
 #[derive(Debug, Parser)]
 #[command(name = "muxgate", version, after_help = EXIT_CODES, arg_required_else_help = true)]
 pub struct Cli {

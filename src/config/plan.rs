@@ -93,7 +93,7 @@ pub(super) struct Rule<T> {
 }
 
 impl<T> Rule<T> {
-    fn matches(&self, name: &Path) -> bool {
+    pub fn matches(&self, name: &Path) -> bool {
         self.prefix.matches(name)
             && self.captures.as_ref().is_none_or(|pattern| pattern.matches(name).is_some())
     }

@@ -77,7 +77,7 @@ impl Report {
 }
 
 /// Line and column (in characters), both from 1, of a byte of the text.
-fn position(text: &str, at: usize) -> (usize, usize) {
+pub(super) fn position(text: &str, at: usize) -> (usize, usize) {
     let before = text.get(..at).unwrap_or(text);
     let line = before.bytes().filter(|b| *b == b'\n').count() + 1;
     let start = before.rfind('\n').map_or(0, |newline| newline + 1);

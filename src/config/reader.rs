@@ -2,7 +2,7 @@
 
 use super::locate;
 use super::node::{Key, Node, Value};
-use super::problem::Problems;
+use super::problem::{Problems, position};
 use super::suggest::nearest;
 use muxgate_wire::name::{NameError, Path, Prefix, What};
 use std::ops::{Range, RangeInclusive};
@@ -122,6 +122,35 @@ impl<'a> Fields<'a> {
         self.file.problems.add(at, message, help);
     }
 
+    /// Notes a mistake at a key of the map that is the value of a key.
+    pub fn wrong_in(&self, key: &str, inner: &str, message: impl Into<String>, help: impl Into<String>) {
+        let inner = match self.get(key).map(|node| &node.value) {
+            Some(Value::Map(entries)) => entries.iter().find(|(key, _)| key.name == inner),
+            _ => None,
+        };
+        match inner {
+            Some((_, node)) => self.file.problems.add(node.at.clone(), message, help),
+            None => self.wrong(key, message, help),
+        }
+    }
+
+    /// The line on which the map begins, from 1.
+    pub fn line(&self) -> usize {
+        position(self.file.text, self.at.start).0
+    }
+
+    /// Notes a mistake at an item of the list that is the value of a key.
+    pub fn wrong_item(&self, key: &str, index: usize, message: impl Into<String>, help: impl Into<String>) {
+        let item = match self.get(key).map(|node| &node.value) {
+            Some(Value::List(items)) => items.get(index),
+            _ => None,
+        };
+        match item {
+            Some(item) => self.file.problems.add(item.at.clone(), message, help),
+            None => self.wrong(key, message, help),
+        }
+    }
+
     /// Notes keys that only another kind of this map has.
     pub fn stray(&self, keys: &[&str], kind: &str) {
         for key in keys.iter().filter(|key| self.get(key).is_some()) {
@@ -212,6 +241,23 @@ impl<'a> Fields<'a> {
         self.time(key, "without any time every call would fail; leave the key out for the default")
     }
 
+    /// How long a connection may be kept, in milliseconds.
+    pub fn keep(&self, key: &str) -> Option<Duration> {
+        self.time(
+            key,
+            "connections would be closed as soon as they are made; leave the key out for the default",
+        )
+    }
+
+    /// How long a connection may be kept, in milliseconds, or `none` for no limit.
+    pub fn keep_or_none(&self, key: &str) -> Option<Option<Duration>> {
+        if self.is_none(key) {
+            return Some(None);
+        }
+        self.time(key, "connections would be closed as soon as they are made; write `none` for no limit")
+            .map(Some)
+    }
+
     /// A time in milliseconds; 0 is one.
     pub fn millis_or_zero(&self, key: &str) -> Option<Duration> {
         match self.get(key)?.value {
@@ -245,11 +291,15 @@ impl<'a> Fields<'a> {
 
     /// One of a few words.
     pub fn choice<T: Copy>(&self, key: &str, words: &[(&'static str, T)]) -> Option<T> {
-        let text = self.text(key)?;
+        let node = self.get(key)?;
+        let list = words.iter().map(|(word, _)| *word).collect::<Vec<_>>().join(", ");
+        let Value::Text(text) = &node.value else {
+            self.mistyped(key, node, "a word", &format!("there are {list}"));
+            return None;
+        };
         if let Some((_, value)) = words.iter().find(|(word, _)| *word == text) {
             return Some(*value);
         }
-        let list = words.iter().map(|(word, _)| *word).collect::<Vec<_>>().join(", ");
         let help = match nearest(text, words.iter().map(|(word, _)| *word)) {
             Some(near) => format!("did you mean `{near}`?"),
             None if words.len() == 1 => format!("there is only {list}"),
@@ -306,6 +356,16 @@ impl<'a> Fields<'a> {
     /// A map below a key.
     pub fn section(&self, key: &str, shape: &'static Shape) -> Option<Fields<'a>> {
         Fields::open(self.file, shape, self.get(key)?)
+    }
+
+    /// A map below a key that may be a word as well; `help` says what can be written.
+    pub fn section_or_word(&self, key: &str, shape: &'static Shape, help: &str) -> Option<Fields<'a>> {
+        let node = self.get(key)?;
+        if !matches!(node.value, Value::Map(_)) {
+            self.mistyped(key, node, "a map", help);
+            return None;
+        }
+        self.section(key, shape)
     }
 
     /// A map below a key that has a `kind`. People who write only the kind are told how.

@@ -119,7 +119,7 @@ pub(super) fn welcome(gateway: &impl Gateway, folder: &Folder) {
     }
     let _ =
         writeln!(out, "  services  {} (one file each; edits take effect at once)", folder.path().display());
-    out.push_str("\nCalls of your own (framed Thrift, TTwitter or ThriftMux) go to:\n\n");
+    out.push_str("\nCalls of your own (framed or buffered Thrift, THeader, TTwitter or ThriftMux; binary or compact) go to:\n\n");
     for service in Service::ALL {
         if let Some(address) = gateway.listener(service.name()) {
             let _ = writeln!(out, "  {:9} {address}  {}", service.name(), service.signature());

@@ -212,8 +212,8 @@ fn too_large(inbound: &Inbound) -> Heard {
         // Its tag is known all the while, and no piece is large.
         Dialect::Mux if inbound.form.window.is_some() => Heard::Refusal(ERROR, Some(NOT_AGAIN)),
         Dialect::Header if inbound.form.zlib => Heard::Nameless(PROTOCOL),
-        Dialect::Framed | Dialect::Buffered => Heard::Exception(PROTOCOL),
-        Dialect::Header | Dialect::TTwitter | Dialect::Mux => Heard::End,
+        Dialect::Framed | Dialect::Buffered | Dialect::Header => Heard::Exception(PROTOCOL),
+        Dialect::TTwitter | Dialect::Mux => Heard::End,
     }
 }
 

@@ -100,7 +100,8 @@ pub fn from_theader(
         Err(refusal) => return Ok(Err(refusal)),
     };
     let bytes: usize = info.iter().map(|(key, value)| key.len() + value.len()).sum();
-    if info.len() > limits.contexts || bytes > limits.context_bytes {
+    // A destination alone has a limit of its own.
+    if !limits.destination_only && (info.len() > limits.contexts || bytes > limits.context_bytes) {
         let mut request = Request::new(body, now, peer);
         request.local.excess = Some("contexts");
         return Ok(Ok(request));
@@ -138,7 +139,7 @@ pub fn from_tdispatch(
 fn payload(message: Bytes) -> Result<Result<Payload, Refusal>, ThriftError> {
     let head = match peek(&message) {
         Ok(head) => head,
-        Err(error) => return unknown_kind(&message, error).map(Err),
+        Err(error) => return no_kind(&message, error).map(Err),
     };
     let call = Payload::peeked(message, head);
     let kind = call.head().map_or(Kind::Call, |head| head.kind);
@@ -153,7 +154,10 @@ fn no_call(call: Payload, text: String) -> Refusal {
 }
 
 /// Of a message whose type is not assigned, method and sequence id can be read all the same: as if it were a call.
-fn unknown_kind(message: &[u8], error: ThriftError) -> Result<Refusal, ThriftError> {
+///
+/// # Errors
+/// Another `error` than that, and a head that is not all there.
+pub fn no_kind(message: &[u8], error: ThriftError) -> Result<Refusal, ThriftError> {
     let WhyNotThrift::UnknownKind(code) = error.why else { return Err(error) };
     let mut start = BytesMut::from(message.get(..MAX_HEAD).unwrap_or(message));
     let is_compact = start.first() == Some(&0x82);

@@ -2,11 +2,12 @@
 
 use bytes::buf::Chain;
 use bytes::{Buf, Bytes, BytesMut};
-use socket2::SockRef;
+use socket2::{SockRef, TcpKeepalive};
 use std::future::poll_fn;
 use std::io::{self, IoSlice};
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
+use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
 use tokio_util::io::{poll_read_buf, poll_write_buf};
@@ -25,6 +26,20 @@ const UNSENT: u32 = 64 << 10;
 pub fn keep_short(io: &TcpStream) {
     // Without it calls are slower to pass each other, and that is all.
     let _ = SockRef::from(io).set_tcp_notsent_lowat(UNSENT);
+}
+
+/// A connection on which nothing moves is probed after so long, and again so often.
+const PROBED_AFTER: Duration = Duration::from_secs(60);
+const PROBED_EVERY: Duration = Duration::from_secs(10);
+/// Probes without an answer that end it.
+const PROBES: u32 = 3;
+
+/// Lets the kernel find out about peers that are gone without a word, or whose last word we do not read because too much of
+/// what came before it waits.
+pub fn keep_alive(io: &TcpStream) {
+    let probes = TcpKeepalive::new().with_time(PROBED_AFTER).with_interval(PROBED_EVERY).with_retries(PROBES);
+    // Without it only their silence lasts longer.
+    let _ = SockRef::from(io).set_tcp_keepalive(&probes);
 }
 
 /// Room below which a new read buffer is made rather than the tail of the old one used.

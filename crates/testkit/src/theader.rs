@@ -24,6 +24,14 @@ pub struct Header {
     pub message: Bytes,
 }
 
+fn put_varint(out: &mut BytesMut, mut number: usize) {
+    while number > 0x7f {
+        out.put_u8(number as u8 | 0x80);
+        number >>= 7;
+    }
+    out.put_u8(number as u8);
+}
+
 impl Header {
     /// A header around a message, without info.
     pub fn around(message: &Message, zlib: bool) -> Self {
@@ -40,9 +48,10 @@ impl Header {
         section.put_u8(if compact { 2 } else { 0 });
         section.put_slice(if self.zlib { &[1, 1] } else { &[0] });
         if !self.info.is_empty() {
-            section.put_slice(&[1, self.info.len() as u8]);
+            section.put_u8(1);
+            put_varint(&mut section, self.info.len());
             for text in self.info.iter().flat_map(|(key, value)| [key, value]) {
-                section.put_u8(text.len() as u8);
+                put_varint(&mut section, text.len());
                 section.put_slice(text);
             }
         }

@@ -2,14 +2,15 @@
 
 use super::listeners::{COMPRESSION, MAX_FRAME};
 use super::services::{overlap, prefix_or_all};
-use super::{Fields, Shape, tls};
+use super::{Fields, Shape, overlay, tls};
 use crate::config::plan::{ClientPart, Namer, Rule};
 use crate::flow::choose::Balancer;
 use crate::flow::dispatch::{Accrual, Upstream};
 use crate::names::namers::pattern::Pattern;
-use muxgate_wire::mux::handshake::TlsLevel;
+use muxgate_wire::mux::handshake::{CompressionLevel, TlsLevel};
 use muxgate_wire::name::Prefix;
 use muxgate_wire::thrift::Protocol;
+use std::collections::HashSet;
 use std::time::Duration;
 
 /// linkerd's `decayTimeMs`.
@@ -52,7 +53,7 @@ const CLIENT: Shape = Shape {
     ],
 };
 
-const TRANSPORTS: [(&str, Upstream); 5] = [
+pub(super) const TRANSPORTS: [(&str, Upstream); 5] = [
     ("thriftmux", Upstream::ThriftMux),
     ("framed", Upstream::Framed),
     ("ttwitter", Upstream::TTwitter),
@@ -92,11 +93,11 @@ const POOL: Shape = Shape {
 
 /// The entries of `clients`.
 pub(super) fn clients(root: &Fields<'_>, namers: Option<&[Namer]>) -> Vec<Rule<ClientPart>> {
-    root.list("clients", &CLIENT)
-        .unwrap_or_default()
-        .iter()
-        .filter_map(|fields| entry(fields, namers))
-        .collect()
+    let entries = root.list("clients", &CLIENT).unwrap_or_default();
+    let (places, rules): (Vec<_>, Vec<_>) =
+        entries.iter().filter_map(|fields| Some((fields, entry(fields, namers)?))).unzip();
+    overlay::check(&places, &rules);
+    rules
 }
 
 fn entry(fields: &Fields<'_>, namers: Option<&[Namer]>) -> Option<Rule<ClientPart>> {
@@ -123,15 +124,17 @@ fn entry(fields: &Fields<'_>, namers: Option<&[Namer]>) -> Option<Rule<ClientPar
         let none = "calls need a connection; leave the key out for the default";
         part.max_size = pool.count("maxSize", 1..=MAX_COUNT, none).map(|n| n as usize);
         part.max_waiters = pool.count("maxWaiters", 0..=MAX_COUNT, "").map(|n| n as usize);
-        part.idle = pool.millis("idleTimeMs");
-        part.life = pool.millis_or_none("lifeTimeMs");
+        part.idle = pool.keep("idleTimeMs");
+        part.life = pool.keep_or_none("lifeTimeMs");
         let pooled = ["maxSize", "maxWaiters", "idleTimeMs"].iter().any(|key| pool.get(key).is_some());
         if part.upstream == Some(Upstream::ThriftMux) && pooled {
             let help = "leave all but `lifeTimeMs` out, or set `protocol: framed`";
             fields.wrong("hostConnectionPool", "a thriftmux endpoint has one connection and no pool", help);
         }
     }
-    if part.compression.is_some() && part.upstream.is_some_and(|upstream| upstream != Upstream::ThriftMux) {
+    if part.compression.unwrap_or_default() != CompressionLevel::Off
+        && part.upstream.is_some_and(|upstream| upstream != Upstream::ThriftMux)
+    {
         let help = "leave it out, or set `protocol: thriftmux`";
         fields.wrong("compression", "compression is agreed upon in Mux's handshake", help);
     }
@@ -149,7 +152,8 @@ fn entry(fields: &Fields<'_>, namers: Option<&[Namer]>) -> Option<Rule<ClientPar
         && upstream != Upstream::ThriftMux
     {
         let help = "leave `opportunistic` out: connections are encrypted from their first byte";
-        fields.wrong("tls", "only thriftmux can begin in clear and go on encrypted", help);
+        let message = "only thriftmux can begin in clear and go on encrypted";
+        fields.wrong_in("tls", "opportunistic", message, help);
     }
     Some(Rule { prefix, captures, part })
 }
@@ -160,18 +164,28 @@ fn captured(fields: &Fields<'_>) -> Option<Option<(Prefix, Pattern)>> {
     let text = fields.text("prefix").filter(|text| text.contains(['{', '}']))?;
     let starred: Vec<_> =
         text.split('/').map(|part| if part.contains(['{', '}']) { "*" } else { part }).collect();
-    let read = Pattern::parse(text).and_then(|pattern| {
-        let prefix = Prefix::parse(starred.join("/")).map_err(|error| error.what.to_string())?;
+    let example = "for example /#/io.l5d.fs/{service}, to use `{service}` in `commonName` of `tls`";
+    let read = Pattern::parse(text).map_err(|why| (why, example)).and_then(|pattern| {
+        if let Some(name) = twice(&pattern) {
+            let help = "give each part a name of its own; `*` matches an element without keeping it";
+            return Err((format!("{{{name}}} stands in it twice"), help));
+        }
+        let prefix = Prefix::parse(starred.join("/")).map_err(|error| (error.what.to_string(), example))?;
         Ok((prefix, pattern))
     });
     Some(match read {
         Ok(read) => Some(read),
-        Err(why) => {
-            let help = "for example /#/io.l5d.fs/{service}, to use `{service}` in `commonName` of `tls`";
+        Err((why, help)) => {
             fields.wrong("prefix", format!("`prefix` is no pattern: {why}"), help);
             None
         }
     })
+}
+
+/// A name that two captures have: only one of them could be kept.
+fn twice(pattern: &Pattern) -> Option<&str> {
+    let mut seen = HashSet::new();
+    pattern.names().find(|name| !seen.insert(*name))
 }
 
 fn balancer(fields: &Fields<'_>) -> Option<Balancer> {

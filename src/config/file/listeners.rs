@@ -6,7 +6,7 @@ use crate::config::plan::{Admin, Listener};
 use crate::flow::accept::{CallLimits, Protocol, Trust};
 use crate::flow::{accept, address, admit};
 use bytes::Bytes;
-use muxgate_wire::mux::handshake::CompressionLevel;
+use muxgate_wire::mux::handshake::{CompressionLevel, TlsLevel};
 use muxgate_wire::name::{MAX_PATH_TEXT, Path};
 use muxgate_wire::thrift;
 use std::net::SocketAddr;
@@ -114,6 +114,8 @@ fn listener(fields: &Fields<'_>) -> Option<Listener> {
     if fields.get("tls").is_some() && !fields.is_none("tls") {
         tls.as_ref()?;
     }
+    let agreed = tls.as_ref().is_some_and(|tls| tls.opportunistic != TlsLevel::Off);
+    check_agreements(fields, &accept, agreed);
     port?;
     Some(Listener {
         tls,
@@ -121,6 +123,22 @@ fn listener(fields: &Fields<'_>) -> Option<Listener> {
         address: address::Params { prefix: prefix?, default: default?, method_in_dst, service_in_dst },
         admit,
     })
+}
+
+/// What is agreed upon in a Mux handshake says nothing where none can come in.
+fn check_agreements(fields: &Fields<'_>, accept: &accept::Params, tls: bool) {
+    if matches!(accept.protocol, Protocol::Detect | Protocol::ThriftMux) {
+        return;
+    }
+    if accept.compression != CompressionLevel::Off {
+        let help = "leave it out, or set `protocol: thriftmux`, or `detect`";
+        fields.wrong("compression", "compression is agreed upon in Mux's handshake", help);
+    }
+    if tls {
+        let help = "leave `opportunistic` out: connections are encrypted from their first byte";
+        let message = "only thriftmux can begin in clear and go on encrypted";
+        fields.wrong_in("tls", "opportunistic", message, help);
+    }
 }
 
 fn path_or(fields: &Fields<'_>, key: &str, default: &str) -> Option<Path> {
@@ -159,8 +177,8 @@ fn accept(fields: &Fields<'_>, name: &str, address: SocketAddr) -> accept::Param
         params.max_per_peer = most.map(|most| most as usize);
     }
     params.compression = fields.choice("compression", &COMPRESSION).unwrap_or(params.compression);
-    params.idle = fields.millis_or_none("idleTimeMs").unwrap_or(params.idle);
-    params.life = fields.millis_or_none("lifeTimeMs").unwrap_or(params.life);
+    params.idle = fields.keep_or_none("idleTimeMs").unwrap_or(params.idle);
+    params.life = fields.keep_or_none("lifeTimeMs").unwrap_or(params.life);
     params.trust =
         fields.choice("trust", &[("inside", Trust::Inside), ("outside", Trust::Outside)]).unwrap_or_default();
     params.limits = call_limits(fields);

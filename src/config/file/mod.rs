@@ -4,6 +4,7 @@ mod clients;
 mod listeners;
 mod names;
 mod observe;
+mod overlay;
 mod services;
 mod tls;
 

@@ -77,6 +77,13 @@ fn entry(fields: &Fields<'_>, listeners: &[Listener]) -> Option<Rule<ServicePart
             .count("ttlSecs", 1..=MAX_TTL, "the budget needs a window to count in")
             .map(Duration::from_secs);
     }
+    if let Some(text) = fields.get("prefix").and_then(|_| fields.text("prefix"))
+        && let Some(brace) = text.find(['{', '}'])
+    {
+        let help = "captures are for `clients`; here `*` stands for any one element, as in /svc/*";
+        fields.in_text("prefix", text, brace, "a name's `prefix` has no captures", help);
+        return None;
+    }
     let prefix = prefix_or_all(fields)?;
     check_reach(fields, &prefix, listeners);
     Some(Rule { prefix, captures: None, part })

@@ -57,12 +57,17 @@ const CLIENT_AUTH: Shape = Shape {
 const LEVELS: [(&str, TlsLevel); 3] =
     [("off", TlsLevel::Off), ("desired", TlsLevel::Desired), ("required", TlsLevel::Required)];
 
+/// What can be written for `tls`.
+fn none_or(shape: &Shape) -> String {
+    format!("write `tls: none` for plain connections, or lines with the keys {}", shape.keys.join(", "))
+}
+
 /// `tls` of a listener.
 pub(super) fn server(listener: &Fields<'_>) -> Option<ListenerTls> {
     if listener.is_none("tls") {
         return None;
     }
-    let fields = listener.section("tls", &SERVER)?;
+    let fields = listener.section_or_word("tls", &SERVER, &none_or(&SERVER))?;
     fields.missing("certPath", "for example `certPath: server.pem`");
     fields.missing("keyPath", "for example `keyPath: server.key`");
     let certificate = file(&fields, "certPath");
@@ -85,6 +90,11 @@ pub(super) fn server(listener: &Fields<'_>) -> Option<ListenerTls> {
         versions: versions(&fields),
     };
     let opportunistic = fields.choice("opportunistic", &LEVELS).unwrap_or_default();
+    if required && opportunistic == TlsLevel::Desired {
+        let help = "whoever goes on in clear shows none: write `opportunistic: required`, or leave it out for TLS from the \
+                    first byte; or leave `requireClientAuth` out";
+        fields.wrong("opportunistic", "callers could do without the certificate that is required", help);
+    }
     if let Err(error) = files.check() {
         unusable(&fields, &error, "caCertPath");
     }
@@ -96,14 +106,17 @@ pub(super) fn client(entry: &Fields<'_>, prefix: Option<&Pattern>) -> Option<Opt
     if entry.is_none("tls") {
         return Some(None);
     }
-    let fields = entry.section("tls", &CLIENT)?;
-    let blind = fields.flag("disableValidation").unwrap_or(false);
+    let fields = entry.section_or_word("tls", &CLIENT, &none_or(&CLIENT))?;
+    let blind = fields.flag("disableValidation");
+    // Where it is not known whether anybody looks, nothing is said about what would be looked at.
+    let unknown = blind.is_none() && fields.get("disableValidation").is_some();
+    let blind = blind.unwrap_or(false);
     let bundle = file(&fields, "trustCertsBundle");
     if blind && bundle.is_some() {
         let help = "with `disableValidation: true` anybody is believed: leave one of the two out";
         fields.wrong("trustCertsBundle", "nobody would look at these authorities", help);
     }
-    if !blind {
+    if !blind && !unknown {
         let help = "`trustCertsBundle` names the authorities that are believed (those of the system are not); \
                     `disableValidation: true` believes anybody";
         fields.missing("trustCertsBundle", help);
@@ -112,6 +125,8 @@ pub(super) fn client(entry: &Fields<'_>, prefix: Option<&Pattern>) -> Option<Opt
             "services must show a certificate for it, such as `commonName: users.example.org`",
         );
     }
+    let versions = versions(&fields);
+    let opportunistic = fields.choice("opportunistic", &LEVELS).unwrap_or_default();
     let name = common_name(&fields, prefix);
     let (certificate, auth) = match fields.section("clientAuth", &CLIENT_AUTH) {
         Some(auth) => (Some(client_auth(&auth)?), Some(auth)),
@@ -122,8 +137,7 @@ pub(super) fn client(entry: &Fields<'_>, prefix: Option<&Pattern>) -> Option<Opt
         None if blind => Trust::Anybody,
         None => return None,
     };
-    let files = ClientFiles { trust, certificate, versions: versions(&fields) };
-    let opportunistic = fields.choice("opportunistic", &LEVELS).unwrap_or_default();
+    let files = ClientFiles { trust, certificate, versions };
     if let Err(error) = files.check() {
         match (error.role, &auth) {
             (Role::Certificate | Role::Key, Some(auth)) => unusable(auth, &error, "certPath"),
@@ -160,12 +174,13 @@ fn versions(fields: &Fields<'_>) -> Versions {
     let help = "for example `protocols: [TLSv1.3]`";
     let Some(words) = fields.words("protocols", help) else { return Versions::All };
     let (mut old, mut new) = (false, false);
-    for word in &words {
+    for (index, word) in words.iter().enumerate() {
         match *word {
             "TLSv1.2" => old = true,
             "TLSv1.3" => new = true,
-            other => fields.wrong(
+            other => fields.wrong_item(
                 "protocols",
+                index,
                 format!("`{other}` is not spoken"),
                 "there are TLSv1.2 and TLSv1.3; older ones are not safe",
             ),
@@ -190,7 +205,11 @@ fn unusable(fields: &Fields<'_>, error: &FileError, authorities: &str) {
         Role::Certificate => {
             ("certPath", "a PEM file with our certificate, and perhaps those of its issuers behind it")
         }
-        Role::Key => ("keyPath", "a PEM file with the key of the certificate, not encrypted"),
+        Role::Key => {
+            let help = "a PEM file, not encrypted, with the key of the first certificate in the file of `certPath`: \
+                        ours comes first there, those of its issuers behind it";
+            ("keyPath", help)
+        }
         Role::Intermediates => ("intermediateCertsPath", "a PEM file with the certificates of our issuers"),
         Role::Authorities => {
             (authorities, "a PEM file with the certificates of the authorities that are believed")

@@ -43,12 +43,12 @@ impl CommonName {
         if let Some(unknown) = name.0.names().find(|name| !known.contains(name)) {
             return Err(format!("`prefix` has no {{{unknown}}}"));
         }
-        // What will stand in the place of a capture is not known: something that fits anywhere does for now.
-        let example = name.fill(&known.into_iter().map(|name| (name.to_string(), b"1".to_vec())).collect());
-        match ServerName::try_from(example) {
-            Ok(_) => Ok(name),
-            Err(_) => Err(format!("`{text}` cannot be the name of a server")),
-        }
+        // What will stand in the place of a capture is not known: a letter fits into names, a digit into addresses.
+        let fits = [b"x", b"1"].into_iter().any(|example| {
+            let kept = known.iter().map(|name| ((*name).to_string(), example.to_vec())).collect();
+            ServerName::try_from(name.fill(&kept)).is_ok()
+        });
+        if fits { Ok(name) } else { Err(format!("`{text}` cannot be the name of a server")) }
     }
 
     /// The name, with what was captured. If that makes no name, the handshake will say so.
@@ -72,6 +72,15 @@ mod tests {
         let filled = |text| CommonName::parse(text, Some(&prefix)).map(|name| name.fill(&kept));
         assert_eq!(filled("{service}.{zone}.example.org"), Ok("users.eu.example.org".into()));
         assert_eq!(filled("10.0.0.1"), Ok("10.0.0.1".into()));
+        assert_eq!(filled("{service}"), Ok("users".into()));
+        assert_eq!(filled("{zone}{zone}"), Ok("eueu".into()));
+        let (prefix, id) =
+            (Pattern::parse("/$/inet/{h}").unwrap(), Path::parse("/$/inet/10.0.0.1/80").unwrap());
+        for text in ["{h}", "10.0.0.{h}", "fe80::{h}"] {
+            assert!(CommonName::parse(text, Some(&prefix)).is_ok(), "{text}");
+        }
+        let host = CommonName::parse("{h}", Some(&prefix)).unwrap();
+        assert_eq!(host.fill(&prefix.matches(&id).unwrap()), "10.0.0.1");
         assert_eq!(filled("{host}.example.org"), Err("`prefix` has no {host}".into()));
         assert_eq!(CommonName::parse("{x}.org", None), Err("`prefix` has no {x}".into()));
         for odd in ["a b", "a/b", "*.example.org", "a..b"] {

@@ -98,3 +98,60 @@ fn a_key_of_another_certificate_is_said_at_its_key() {
         ]
     );
 }
+
+#[test]
+fn what_is_agreed_upon_in_clear_cannot_stand_in_for_certificates() {
+    let world = World::new();
+    let listener = |keys: &str, tls: &str| {
+        let files = "certPath: '@/gate.pem', keyPath: '@/gate.key', caCertPath: '@/ca.pem'";
+        let lines = format!("{files}, {tls}").replace(", ", "\n    ");
+        world.said(&format!("dtab: ''\nlisteners:\n- port: 1\n{keys}  tls:\n    {lines}\n"))
+    };
+    for (keys, tls, place, said) in [
+        (
+            "",
+            "requireClientAuth: true, opportunistic: desired",
+            "desired",
+            "callers could do without the certificate that is required",
+        ),
+        (
+            "  protocol: framed\n",
+            "opportunistic: required",
+            "required",
+            "only thriftmux can begin in clear and go on encrypted",
+        ),
+        (
+            "  protocol: header\n  compression: desired\n",
+            "requireClientAuth: true",
+            "desired",
+            "compression is agreed upon in Mux's handshake",
+        ),
+    ] {
+        let report = listener(keys, tls);
+        assert_eq!(report.matches("error: ").count(), 1, "{report}");
+        assert!(report.starts_with(&format!("error: {said}\n")), "{report}");
+        assert!(report.contains(&format!("{}\n", "^".repeat(place.len()))), "{report}");
+        assert!(report.contains("help: "), "{report}");
+    }
+    for (keys, tls) in [
+        ("", "requireClientAuth: true, opportunistic: required"),
+        ("", "requireClientAuth: true"),
+        ("", "opportunistic: desired"),
+        ("  protocol: buffered\n  compression: off\n", "opportunistic: off"),
+        ("  protocol: thriftmux\n  compression: accepted\n", "opportunistic: desired"),
+    ] {
+        assert_eq!(listener(keys, tls), "taken", "{keys}{tls}");
+    }
+}
+
+#[test]
+fn our_certificate_stands_before_those_of_its_issuers() {
+    let world = World::new();
+    let read = |path: &PathBuf| std::fs::read_to_string(path).unwrap();
+    let chain = read(&world.bundle) + &read(&world.pair.certificate);
+    std::fs::write(world.folder.path().join("chain.pem"), chain).unwrap();
+    let said = world.said(
+        "dtab: ''\nlisteners:\n- port: 1\n  tls:\n    certPath: '@/chain.pem'\n    keyPath: '@/gate.key'\n",
+    );
+    assert!(said.contains("ours comes first there, those of its issuers behind it"), "{said}");
+}

@@ -203,7 +203,7 @@ listeners:
   maxDestinationBytes: 12
   maxMethodNameBytes: 13
   maxNesting: 14
-  compression: accepted
+- {name: mux, port: 0, protocol: thriftmux, compression: accepted}
 ";
     let plan = parse("gate.yaml", text)?;
     assert_eq!(plan.admin().map(|admin| admin.address.to_string()).as_deref(), Some("127.0.0.2:0"));
@@ -211,7 +211,7 @@ listeners:
     let zipkin = plan.zipkin().ok_or(Bad("no zipkin".into()))?;
     assert_eq!(zipkin.url.to_string(), "http://127.0.0.1:9411/api/v2/spans");
     assert_eq!((zipkin.sample_rate, zipkin.service_name.as_str()), (0.5, "edge"));
-    let [listener] = plan.listeners() else { return Err(Bad("one listener".into())) };
+    let [listener, mux] = plan.listeners() else { return Err(Bad("two listeners".into())) };
     let accept = &listener.accept;
     assert_eq!((accept.name.as_str(), accept.address.to_string().as_str()), ("edge", "0.0.0.0:0"));
     assert_eq!(
@@ -233,7 +233,7 @@ listeners:
         nesting: 14,
     };
     assert_eq!(accept.limits, limits);
-    assert_eq!(accept.compression, CompressionLevel::Accepted);
+    assert_eq!(mux.accept.compression, CompressionLevel::Accepted);
     assert_eq!(listener.admit.max_concurrent, Some(1));
     assert_eq!(listener.address.prefix.as_str(), "/in");
     assert!(listener.address.method_in_dst && listener.address.service_in_dst);

@@ -1,8 +1,8 @@
 //! One connection: find out what it speaks, then serve it as that.
 
-use super::Params;
 use super::secure;
 use super::spoken::{How, Verdict, judge};
+use super::{Params, Trust};
 use futures_util::future::Either;
 use muxgate_rpc::events::Events;
 use muxgate_rpc::io::{Io, ReadBuffer};
@@ -37,7 +37,7 @@ pub struct Shared<S> {
 
 impl<S: Serve> Shared<S> {
     pub fn new(params: Params, service: S, events: Arc<dyn Events>, pressure: Pressure) -> Self {
-        let limits = params.limits.to_wire();
+        let limits = Limits { destination_only: params.trust == Trust::Outside, ..params.limits.to_wire() };
         let session = ServerConfig {
             handshake_timeout: params.stall,
             max_in_flight: params.max_in_flight,

@@ -5,7 +5,7 @@ use super::connection::Shared;
 use super::events::Counted;
 use super::peers::Peers;
 use crate::observe::ListenerStats;
-use muxgate_rpc::io::keep_short;
+use muxgate_rpc::io::{keep_alive, keep_short};
 use muxgate_rpc::{Drain, Pressure, Serve};
 use socket2::{Domain, Protocol, Socket, Type};
 use std::io;
@@ -134,6 +134,7 @@ impl<S: Serve> Accept<S> {
         // Fails only if the peer has gone already; the first read will tell.
         let _ = io.set_nodelay(true);
         keep_short(&io);
+        keep_alive(&io);
         let counted = self.stats.connection();
         let shared = Arc::clone(&self.shared);
         self.connections.spawn(async move {

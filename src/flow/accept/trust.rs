@@ -18,7 +18,8 @@ pub enum Trust {
 /// Delegations would let a stranger reach any address that the gateway can; a trace would put its calls into somebody
 /// else's, or force spans; a deadline would let it have its calls counted as expired; a client id or any other context could be
 /// a claim that a service believes. The destination stays: it is a name, and the base table says where names lead. That holds
-/// for every protocol, as all of them become one [`Request`] before this.
+/// for every protocol, as all of them become one [`Request`] before this; the readers of each step over what is dropped here
+/// (`Limits::destination_only`), so that nothing in it refuses the call.
 pub struct Screen<S> {
     inner: S,
     trust: Trust,

@@ -141,6 +141,72 @@ async fn header_call(caller: &mut Raw, method: &str, info: &[(&str, &str)]) -> M
     Message::parse(&header.message).expect("a Thrift message")
 }
 
+/// What is dropped of strangers' calls has no limits and may be senseless: it is stepped over. The destination counts.
+#[tokio::test(flavor = "multi_thread")]
+async fn what_strangers_say_beside_their_call_refuses_nothing() {
+    let backend = Backend::start().await;
+    let house = house(&backend, &format!("trust: outside, {SMALL}")).await;
+    for form in [Form::ThriftMux, Form::TTwitter] {
+        let mut caller = Caller::connect(form, house.addr).await;
+        let much = Dispatch { contexts: pairs(1000, 200), dtab: pairs(1000, 200), ..echo("/s/probe", "x") };
+        let answer = caller.call(&much).await.expect("an answer");
+        assert_eq!((answer.status, answer.text().as_str()), (mux::OK, "x"), "{form:?}");
+        let seen = backend.calls().pop().expect("a call");
+        assert!(seen.dtab.is_empty() && seen.contexts.iter().all(|(key, _)| !key.starts_with(b"/key")));
+        for dst in ["/s/probe-and-more", "/a b"] {
+            let refused = caller.call(&echo(dst, "x")).await.expect("an answer");
+            assert_refused(&refused, form, &format!("{form:?}, {dst}"));
+        }
+    }
+    let mut caller = Raw::connect(house.addr).await;
+    let long = "v".repeat(150);
+    let many = vec![("k", &long[..]); 300];
+    for info in
+        [many, vec![("L5D-Dtab", "xx")], vec![("l5d-dtab", "/a=>/b;/c=>/d;/e=>/f"), ("l5d-dst", "/s/probe")]]
+    {
+        assert_eq!(header_call(&mut caller, "echo", &info).await.kind, REPLY);
+    }
+    for dst in ["/s/probe-and-more", "/a b"] {
+        assert_eq!(header_call(&mut caller, "echo", &[("L5d-Dst", dst)]).await.kind, EXCEPTION, "{dst}");
+    }
+    for (cause, times) in [("contexts", 0.0), ("dtab", 0.0), ("destination", 3.0)] {
+        assert_eq!(count(&house, cause).await, times, "{cause}");
+    }
+    assert_eq!(backend.calls().len(), 5);
+}
+
+/// The first bytes of a frame that is not taken are enough for a last word, also if they are a connection's first.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_first_frame_over_the_limit_is_answered_in_every_form() {
+    let backend = Backend::start().await;
+    for protocol in ["detect", "header"] {
+        let house = house(&backend, &format!("maxFrameBytes: 4096, protocol: {protocol}")).await;
+        let message = Message::call(Protocol::Binary, "echo", 7, &"x".repeat(5000));
+        let mut caller = Raw::connect(house.addr).await;
+        caller.send_bytes(&framed(&Header::around(&message, false).to_bytes())[..100]).await;
+        let reply = Bytes::from(caller.frame().await.expect("a last word"));
+        let header = Header::parse(&reply).expect("a THeader frame");
+        let refused = Message::parse(&header.message).expect("a Thrift message");
+        assert_eq!(
+            (refused.kind, &refused.name[..], refused.seqid),
+            (EXCEPTION, &b"echo"[..], 7),
+            "{protocol}"
+        );
+        caller.expect_close().await;
+        limited(&house, "frame_too_long", 1.0).await;
+        if protocol == "detect" {
+            let mut caller = Raw::connect(house.addr).await;
+            caller.send_bytes(&framed(&message.to_bytes())[..100]).await;
+            let reply =
+                Message::parse(&caller.frame().await.expect("a last word").into()).expect("a message");
+            assert_eq!((reply.kind, reply.seqid), (EXCEPTION, 7));
+            caller.expect_close().await;
+            limited(&house, "frame_too_long", 2.0).await;
+        }
+    }
+    assert!(backend.calls().is_empty());
+}
+
 /// Messages without frames are walked to find their ends.
 #[tokio::test(flavor = "multi_thread")]
 async fn unframed_messages_have_bounds_of_their_own() {

@@ -263,7 +263,7 @@ impl<T: Io, S: Serve> Session<'_, T, S> {
             false => self.events.decode_error(lost.cause),
         }
         self.lost = true;
-        lost.last_words.map(Reply::plain)
+        lost.last_words
     }
 
     async fn rest_of_message(&mut self) -> Option<Bytes> {

@@ -71,6 +71,9 @@ pub struct Limits {
     pub init_headers: usize,
     /// Bytes of all headers of a Tinit or Rinit together.
     pub init_bytes: usize,
+    /// Of what a call says beside its body only the destination is read. Contexts and delegations are stepped over, however
+    /// many there are, and are empty.
+    pub destination_only: bool,
 }
 
 impl Limits {
@@ -86,6 +89,7 @@ impl Limits {
         partial_idle: PARTIAL_IDLE,
         init_headers: MAX_INIT_HEADERS,
         init_bytes: MAX_INIT_BYTES,
+        destination_only: false,
     };
 
     /// The same limits, for messages of at most `bytes`: one such message in pieces always finds room.

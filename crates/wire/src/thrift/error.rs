@@ -60,8 +60,11 @@ pub enum Why {
         /// The most that is allowed.
         most: usize,
     },
-    /// Containers nested deeper than [`MAX_DEPTH`](super::MAX_DEPTH).
-    TooDeep,
+    /// Containers nested deeper than a limit, [`MAX_DEPTH`](super::MAX_DEPTH) at most, allows.
+    TooDeep {
+        /// The most levels that are allowed.
+        most: usize,
+    },
     /// What is made of the message has more bytes than a limit allows.
     OverLimit {
         /// The most that is allowed.
@@ -118,7 +121,7 @@ impl fmt::Display for Why {
             Self::OutOfRange(value) => write!(f, "integer {value} out of range"),
             Self::TooMany { count, most } => write!(f, "{count} elements (at most {most})"),
             Self::TooLong { len, most } => write!(f, "string of {len} bytes (at most {most})"),
-            Self::TooDeep => write!(f, "nested deeper than {} levels", super::MAX_DEPTH),
+            Self::TooDeep { most } => write!(f, "nested deeper than {most} levels"),
             Self::OverLimit { most } => write!(f, "more than {most} bytes"),
             Self::Trailing { left } => write!(f, "{left} bytes behind the end"),
             Self::NotTHeader(word) => write!(f, "a THeader frame cannot begin with 0x{word:04x}"),

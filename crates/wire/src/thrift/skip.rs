@@ -141,7 +141,7 @@ impl Skipper {
     /// Skips a scalar, or reads the header of a container.
     fn enter<'a, R: Read<'a>>(&self, reader: &mut R, ty: Type) -> Result<Option<Open>, ThriftError> {
         if ty.is_container() && self.depth >= self.deepest {
-            return Err(reader.cursor().error(Why::TooDeep));
+            return Err(reader.cursor().error(Why::TooDeep { most: self.deepest }));
         }
         match ty {
             Type::Struct => Ok(Some(Open::Struct { last: 0 })),

@@ -59,7 +59,20 @@ pub struct Header {
 /// zlib does not take or that lie behind its end, and a message over `max_message` bytes. A message that would inflate
 /// to more costs no more memory than one that just fits: the limit, and as much again while the buffer moves.
 pub fn decode(frame: Bytes, max_message: usize) -> Result<(Header, Bytes), ThriftError> {
-    let mut cursor = Cursor::whole(&frame);
+    read(&frame, max_message, None)
+}
+
+/// The same, but of the pairs only those with this key are read, in any case of letters. Others are stepped over, however
+/// many there are.
+///
+/// # Errors
+/// As [`decode`].
+pub fn decode_only(frame: &Bytes, max_message: usize, key: &[u8]) -> Result<(Header, Bytes), ThriftError> {
+    read(frame, max_message, Some(key))
+}
+
+fn read(frame: &Bytes, max_message: usize, only: Option<&[u8]>) -> Result<(Header, Bytes), ThriftError> {
+    let mut cursor = Cursor::whole(frame);
     let magic = cursor.u16()?;
     if magic != MAGIC {
         return Err(ThriftError::new(0, Why::NotTHeader(magic)));
@@ -76,7 +89,7 @@ pub fn decode(frame: Bytes, max_message: usize) -> Result<(Header, Bytes), Thrif
     section.seek(SECTION_AT);
     let protocol = read_protocol(&mut section)?;
     let zlib = read_transforms(&mut section)?;
-    let info = read_info(&frame, &mut section)?;
+    let info = read_info(frame, &mut section, only)?;
     let payload = frame.slice(payload_at..);
     let message = if zlib {
         zlib::inflate(&payload, max_message)
@@ -115,21 +128,31 @@ fn read_transforms(section: &mut Cursor<'_>) -> Result<bool, ThriftError> {
     Ok(count == 1)
 }
 
-fn read_info(frame: &Bytes, section: &mut Cursor<'_>) -> Result<Vec<(Bytes, Bytes)>, ThriftError> {
+fn read_info(
+    frame: &Bytes,
+    section: &mut Cursor<'_>,
+    only: Option<&[u8]>,
+) -> Result<Vec<(Bytes, Bytes)>, ThriftError> {
     let mut info = Vec::new();
     let mut bytes = 0;
     while section.left() > 0 && section.varint32()? == PAIRS {
         let at = section.at();
         let count = section.varint32()? as usize;
         // A pair has two lengths at least.
-        let most = (section.left() / 2).min(MAX_INFO - info.len());
+        let room = if only.is_some() { usize::MAX } else { MAX_INFO - info.len() };
+        let most = (section.left() / 2).min(room);
         if count > most {
             return Err(ThriftError::new(at, Why::TooMany { count, most }));
         }
-        info.reserve_exact(count);
+        if only.is_none() {
+            info.reserve_exact(count);
+        }
         for _ in 0..count {
             let at = section.at();
             let (key, value) = (read_text(frame, section)?, read_text(frame, section)?);
+            if only.is_some_and(|only| !key.eq_ignore_ascii_case(only)) {
+                continue;
+            }
             bytes += key.len() + value.len();
             if bytes > MAX_INFO_BYTES {
                 return Err(ThriftError::new(at, Why::TooLong { len: bytes, most: MAX_INFO_BYTES }));

@@ -212,7 +212,7 @@ impl<'a, R: Read<'a>, W: Write> Translation<R, W> {
 
     fn enter(&mut self, ty: Type) -> Result<Open, ThriftError> {
         if self.depth + 1 >= MAX_DEPTH {
-            return Err(self.reader.cursor().error(Why::TooDeep));
+            return Err(self.reader.cursor().error(Why::TooDeep { most: MAX_DEPTH }));
         }
         Ok(match ty {
             Type::Struct => Open::Struct { last: 0 },

@@ -152,7 +152,7 @@ fn sixty_four_levels_are_read_and_sixty_five_are_not() {
         assert_eq!(cursor.at(), fits.len(), "{protocol:?}");
         let deeper = nested(protocol, MAX_DEPTH + 1);
         let error = skip_struct(protocol, &mut Cursor::whole(&deeper)).unwrap_err();
-        assert_eq!(error.why, Why::TooDeep, "{protocol:?}");
+        assert_eq!(error.why, Why::TooDeep { most: MAX_DEPTH }, "{protocol:?}");
     }
 }
 

@@ -42,7 +42,7 @@ fn try_everything(bytes: &[u8]) {
         let read = from_bytes(protocol, bytes).map(|(_, len)| len);
         match (read, skipped) {
             // The reader of these tests has no limit of depth.
-            (_, Err(ThriftError { why: Why::TooDeep, .. })) => {}
+            (_, Err(ThriftError { why: Why::TooDeep { .. }, .. })) => {}
             (Ok(read), skipped) => assert_eq!(skipped, Ok(read), "what reads can be skipped, alike"),
             (Err(_), _) => {}
         }

@@ -234,13 +234,16 @@ fn as_deep_as_a_walk_and_no_deeper() {
         let ours = to(form, &nested(protocol, MAX_DEPTH), LIMIT).unwrap();
         assert_eq!(ours, nested(form.protocol(), MAX_DEPTH));
         alike(&nested(protocol, MAX_DEPTH), form);
-        assert_eq!(to(form, &nested(protocol, MAX_DEPTH + 1), LIMIT).unwrap_err().why, Why::TooDeep);
+        assert_eq!(
+            to(form, &nested(protocol, MAX_DEPTH + 1), LIMIT).unwrap_err().why,
+            Why::TooDeep { most: MAX_DEPTH }
+        );
         alike(&nested(protocol, MAX_DEPTH + 1), form);
     }
     // A bomb: as many levels as fit, and nothing behind.
     for (from, form, level) in [(Form::Strict, Form::Compact, "0c0001"), (Form::Compact, Form::Old, "1c")] {
         let bomb = with_head(from, &unhex(level).repeat(1_000_000));
-        assert_eq!(to(form, &bomb, LIMIT).unwrap_err().why, Why::TooDeep);
+        assert_eq!(to(form, &bomb, LIMIT).unwrap_err().why, Why::TooDeep { most: MAX_DEPTH });
     }
 }
 

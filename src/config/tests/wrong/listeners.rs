@@ -130,7 +130,7 @@ error: `lifeTimeMs` is 0
   |
 7 |   lifeTimeMs: 0
   |               ^
-  = help: without any time every call would fail; write `none` for no limit
+  = help: connections would be closed as soon as they are made; write `none` for no limit
 
 error: `maxConnectionsPerPeer` is 0
  --> gate.yaml:8:26

@@ -5,6 +5,7 @@ mod edges;
 mod form;
 mod listeners;
 mod names;
+mod overlay;
 mod rules;
 mod tls;
 
@@ -20,7 +21,7 @@ struct Case {
 #[test]
 fn every_mistake_is_explained() {
     for Case { about, file, said } in
-        [form::CASES, listeners::CASES, names::CASES, rules::CASES, edges::CASES, tls::CASES]
+        [form::CASES, listeners::CASES, names::CASES, rules::CASES, edges::CASES, tls::CASES, overlay::CASES]
             .into_iter()
             .flatten()
     {

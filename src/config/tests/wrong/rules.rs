@@ -371,4 +371,46 @@ error: unknown key `minSize` in `hostConnectionPool`
 3 errors
 ",
     },
+    Case {
+        about: "a number for a protocol, a capture in a name, connections that nobody keeps",
+        file: "dtab: /svc => /$/inet/127.0.0.1/9000
+listeners: [{port: 4114}]
+services:
+- {prefix: '/svc/{a}', totalTimeoutMs: 1}
+clients:
+- protocol: 5
+- {protocol: framed, hostConnectionPool: {idleTimeMs: 0, lifeTimeMs: 0}}
+",
+        said: "
+error: a name's `prefix` has no captures
+ --> gate.yaml:4:18
+  |
+4 | - {prefix: '/svc/{a}', totalTimeoutMs: 1}
+  |                  ^
+  = help: captures are for `clients`; here `*` stands for any one element, as in /svc/*
+
+error: `protocol` is a word, this is the number 5
+ --> gate.yaml:6:13
+  |
+6 | - protocol: 5
+  |             ^
+  = help: there are thriftmux, framed, ttwitter, buffered, header
+
+error: `idleTimeMs` is 0
+ --> gate.yaml:7:55
+  |
+7 | - {protocol: framed, hostConnectionPool: {idleTimeMs: 0, lifeTimeMs: 0}}
+  |                                                       ^
+  = help: connections would be closed as soon as they are made; leave the key out for the default
+
+error: `lifeTimeMs` is 0
+ --> gate.yaml:7:70
+  |
+7 | - {protocol: framed, hostConnectionPool: {idleTimeMs: 0, lifeTimeMs: 0}}
+  |                                                                      ^
+  = help: connections would be closed as soon as they are made; write `none` for no limit
+
+4 errors
+",
+    },
 ];

@@ -3,10 +3,10 @@
 use super::{Framing, ServerParams};
 use crate::bridge::{self, Refusal};
 use crate::events::Events;
-use crate::{Failure, Payload, Peer, Request, Response};
+use crate::{Failure, Payload, Peer, Request, Response, headers};
 use bytes::{Bytes, BytesMut};
 use muxgate_wire::thrift::{
-    ApplicationExceptionType, Protocol, ThriftError, Why, exception, peek, theader, ttwitter,
+    ApplicationExceptionType, Kind, Protocol, ThriftError, Why, exception, peek, theader, ttwitter,
 };
 
 /// What stands around the message of a reply.
@@ -157,7 +157,12 @@ impl<'a> Reader<'a> {
     }
 
     fn read_theader(&self, frame: Bytes) -> Result<(Request, Envelope), Settled> {
-        let (header, message) = match theader::decode(frame.clone(), self.params.max_frame) {
+        let max = self.params.max_frame;
+        let read = match self.params.limits.destination_only {
+            true => theader::decode_only(&frame, max, headers::DST),
+            false => theader::decode(frame.clone(), max),
+        };
+        let (header, message) = match read {
             Ok(read) => read,
             Err(error) => return Err(self.unreadable(known_of(&frame), &error)),
         };
@@ -181,6 +186,7 @@ impl<'a> Reader<'a> {
         match error.why {
             Why::TooMany { .. } | Why::TooLong { .. } => self.events.limited("contexts"),
             Why::NameTooLong(_) => self.events.limited("method_name"),
+            Why::OverLimit { .. } => self.events.limited("message_too_long"),
             _ => self.events.decode_error("theader"),
         }
         let Some(envelope @ Envelope::THeader { seqid, protocol, .. }) = envelope else {
@@ -202,4 +208,26 @@ fn known_of(frame: &[u8]) -> Option<Envelope> {
     let [0x0f, 0xff, _, _, a, b, c, d, _, _] = *start else { return None };
     let protocol = if section.first() == Some(&2) { Protocol::Compact } else { Protocol::Binary };
     Some(Envelope::THeader { seqid: i32::from_be_bytes([a, b, c, d]), protocol, zlib: false })
+}
+
+/// Refuses a frame that is not taken for its length, by as much as is known from its first bytes: by the method if they reach
+/// that far, else by the sequence id alone. None if not even that is there, or if nobody waits for an answer.
+pub(super) fn refuse_header_frame(start: &[u8], text: &str) -> Option<Reply> {
+    let mut envelope = known_of(start)?;
+    let mut call = None;
+    if let Ok((header, message)) = theader::decode_only(&Bytes::copy_from_slice(start), start.len(), b"") {
+        let theader::Header { seqid, protocol, zlib, .. } = header;
+        envelope = Envelope::THeader { seqid, protocol, zlib };
+        call = peek(&message).ok().map(|head| (head, message));
+    }
+    let Envelope::THeader { seqid, protocol, .. } = envelope else { return None };
+    let kind = ApplicationExceptionType::ProtocolError;
+    let body = match &call {
+        Some((head, _)) if head.kind != Kind::Call => return None,
+        Some((head, message)) => {
+            exception::to_bytes(head.form(), head.name_in(message), head.seqid, kind, text)
+        }
+        None => exception::to_bytes(protocol, b"", seqid, kind, text),
+    };
+    Some(Reply::in_envelope(envelope, body))
 }

@@ -1,8 +1,9 @@
 //! Cuts what was read into messages.
 
 use super::Framing;
+use super::asked::{Reply, refuse_header_frame};
 use crate::Payload;
-use crate::bridge::Refusal;
+use crate::bridge::{Refusal, no_kind};
 use bytes::{Bytes, BytesMut};
 use muxgate_wire::thrift::framing::{self, FrameError, LENGTH_BYTES};
 use muxgate_wire::thrift::{ApplicationExceptionType, Kind, ThriftError, Walk, Why, peek_partial};
@@ -24,7 +25,7 @@ pub(super) struct Lost {
     /// Whether it is a limit that was exceeded, and not the protocol that was broken.
     pub is_limit: bool,
     /// What its caller is told, if it can be told which call it is.
-    pub last_words: Option<Bytes>,
+    pub last_words: Option<Reply>,
 }
 
 impl Cutter {
@@ -49,12 +50,18 @@ impl Cutter {
             }
             Err(error) => {
                 let (cause, is_limit) = match error.why {
-                    Why::PastEnd { .. } => ("message_too_long", true),
-                    Why::TooDeep => ("nesting", true),
+                    // Also of elements there can only be more than the limit has room for.
+                    Why::PastEnd { .. } | Why::TooMany { .. } => ("message_too_long", true),
+                    Why::TooDeep { .. } => ("nesting", true),
                     Why::NameTooLong(_) => ("method_name", true),
+                    Why::UnknownKind(_) => ("no_call", false),
                     _ => ("thrift", false),
                 };
-                Err(Lost { cause, is_limit, last_words: last_words(read, self.max, &error.to_string()) })
+                let text = match cause {
+                    "message_too_long" => format!("the call is longer than maxFrameBytes ({})", self.max),
+                    _ => error.to_string(),
+                };
+                Err(Lost { cause, is_limit, last_words: last_words(read, self.max, &text) })
             }
         }
     }
@@ -71,9 +78,12 @@ impl Cutter {
         match error {
             FrameError::Negative(_) => Lost { cause: "negative_length", is_limit: false, last_words: None },
             FrameError::TooLong { .. } => {
-                let message = read.get(LENGTH_BYTES..).filter(|_| self.framing == Framing::Framed);
+                let content = read.get(LENGTH_BYTES..).unwrap_or_default();
                 let text = error.to_string();
-                let last_words = message.and_then(|message| last_words(message, i32::MAX as usize, &text));
+                let last_words = match self.framing {
+                    Framing::Header => refuse_header_frame(content, &text),
+                    _ => last_words(content, i32::MAX as usize, &text),
+                };
                 Lost { cause: "frame_too_long", is_limit: true, last_words }
             }
         }
@@ -81,10 +91,16 @@ impl Cutter {
 }
 
 /// A refusal of the message that begins with these bytes, if its head can be read and somebody waits for an answer.
-fn last_words(message: &[u8], limit: usize, text: &str) -> Option<Bytes> {
-    let head = peek_partial(message, limit).ok().filter(|head| head.kind == Kind::Call)?;
-    let call = Payload::peeked(Bytes::copy_from_slice(message.get(..head.body_at)?), head);
-    Some(
-        Refusal { call, kind: ApplicationExceptionType::ProtocolError, text: text.to_owned() }.to_exception(),
-    )
+fn last_words(message: &[u8], limit: usize, text: &str) -> Option<Reply> {
+    let refusal = match peek_partial(message, limit) {
+        Ok(head) if head.kind == Kind::Call => {
+            let call = Payload::peeked(Bytes::copy_from_slice(message.get(..head.body_at)?), head);
+            Refusal { call, kind: ApplicationExceptionType::ProtocolError, text: text.to_owned() }
+        }
+        Ok(_) => return None,
+        // What has no version and no type is not likely to be a message.
+        Err(_) if message.first() == Some(&0) => return None,
+        Err(error) => no_kind(message, error).ok()?,
+    };
+    Some(Reply::plain(refusal.to_exception()))
 }

@@ -11,7 +11,10 @@ use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
-use tokio::time::{Instant, Sleep, sleep};
+use tokio::time::{Instant, Sleep, sleep, timeout};
+
+/// A oneway call that goes on by itself is over after this time: nobody waits for it, and nothing can be done about it.
+const ONEWAY_ENDS: Duration = Duration::from_secs(60);
 
 /// How often a caller that is not read from is looked at.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
@@ -56,6 +59,8 @@ impl<T: Io, S: Serve> Session<'_, T, S> {
                 reads += 1;
                 match self.read.poll_fill(&mut self.io, cx, 0) {
                     Poll::Ready(Ok(0)) => self.ended = true,
+                    // What follows means nothing, but only behind it the caller's end shows itself.
+                    Poll::Ready(Ok(_)) if self.lost => self.read.bytes_mut().clear(),
                     Poll::Ready(Ok(_)) => {}
                     Poll::Ready(Err(_)) => return Poll::Ready(None),
                     Poll::Pending => return Poll::Pending,
@@ -88,9 +93,9 @@ impl<T: Io, S: Serve> Session<'_, T, S> {
     /// Whether bytes beyond those that were read are wanted.
     fn may_read(&self, in_task: usize) -> bool {
         let read = self.read.bytes().len();
-        !self.ended
-            && !self.lost
-            && (read < READ_AHEAD || (self.has_room(in_task) && self.held() + read < self.params.max_held))
+        let is_wanted =
+            read < READ_AHEAD || (self.has_room(in_task) && self.held() + read < self.params.max_held);
+        !self.ended && (self.lost || is_wanted)
     }
 
     /// Whether one more call may be begun; `in_task` calls run beside those in line.
@@ -142,7 +147,7 @@ impl<T: Io, S: Serve> Session<'_, T, S> {
         match room {
             Ok(room) => {
                 tokio::spawn(async move {
-                    call.await;
+                    let _ = timeout(ONEWAY_ENDS, call).await;
                     drop(room);
                 });
             }

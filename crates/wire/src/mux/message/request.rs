@@ -36,10 +36,21 @@ impl Tdispatch {
     #[inline]
     pub fn decode_within(body: Bytes, limits: &Limits) -> Result<Self, MessageError> {
         let mut reader = Reader::new(body);
+        if limits.destination_only {
+            return Self::without_extras(reader, limits);
+        }
         let contexts = reader.contexts(limits)?;
         let dst = reader.str16("destination", limits.destination_bytes)?;
         let dtab = reader.pairs("dtab", limits.dtab_entries, usize::MAX)?;
         Ok(Self { contexts, dst, dtab, body: reader.rest() })
+    }
+
+    /// See [`Limits::destination_only`].
+    fn without_extras(mut reader: Reader, limits: &Limits) -> Result<Self, MessageError> {
+        reader.pairs("contexts", usize::MAX, usize::MAX)?;
+        let dst = reader.str16("destination", limits.destination_bytes)?;
+        reader.pairs("dtab", usize::MAX, usize::MAX)?;
+        Ok(Self { dst, body: reader.rest(), ..Self::default() })
     }
 
     /// Appends the message body.
@@ -78,6 +89,14 @@ impl Treq {
     /// # Errors
     /// [`MessageError`] naming the byte.
     pub fn decode(body: Bytes) -> Result<Self, MessageError> {
+        Self::decode_within(body, &Limits::DEFAULT)
+    }
+
+    /// The same; of the limits only [`Limits::destination_only`] counts, with which there is no trace.
+    ///
+    /// # Errors
+    /// [`MessageError`] naming the byte.
+    pub fn decode_within(body: Bytes, limits: &Limits) -> Result<Self, MessageError> {
         let mut reader = Reader::new(body);
         let keys = reader.u8("number of keys")?;
         if keys > 127 {
@@ -91,6 +110,7 @@ impl Treq {
             let at = reader.at();
             let value = reader.take(len, "value")?;
             match key {
+                _ if limits.destination_only => {}
                 TREQ_KEY_TRACE => {
                     trace =
                         Some(TraceContext::from_treq(&value).ok_or(MessageError::TraceLength { len, at })?);

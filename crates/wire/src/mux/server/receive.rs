@@ -157,7 +157,7 @@ impl<U> ServerSession<U> {
 
 fn decode(old_form: bool, body: Bytes, limits: &Limits) -> Result<Request, MessageError> {
     if old_form {
-        Treq::decode(body).map(Request::Treq)
+        Treq::decode_within(body, limits).map(Request::Treq)
     } else {
         Tdispatch::decode_within(body, limits).map(Request::Tdispatch)
     }

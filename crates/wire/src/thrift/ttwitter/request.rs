@@ -110,6 +110,9 @@ fn read<'a, R: Read<'a>>(mut reader: R, limits: &Limits) -> Result<(Raw, usize),
         last = field.id;
         let Raw { header, client_id, dest, excess } = &mut raw;
         match (field.id, field.ty) {
+            (id, ty) if limits.destination_only && (id, ty) != (9, Type::String) => {
+                skip_value(&mut reader, ty, field.inline, 1)?;
+            }
             (1, Type::I64) => header.trace_id = reader.i64()? as u64,
             (2, Type::I64) => header.span_id = reader.i64()? as u64,
             (3, Type::I64) => header.parent_span_id = Some(reader.i64()? as u64),

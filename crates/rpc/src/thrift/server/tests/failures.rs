@@ -96,6 +96,8 @@ async fn garbage_after_a_call_costs_the_connection_but_not_the_call() {
     for (framing, garbage, cause) in [
         (Framing::Framed, framed(b"garbage"), "thrift"),
         (Framing::Framed, framed(b""), "thrift"),
+        (Framing::Framed, framed(b"\x80\x01\0\x01\0\0"), "thrift"),
+        (Framing::Framed, framed(&[0xff; 20]), "thrift"),
         (Framing::Framed, Bytes::from_static(b"\xff\xff\xff\xff"), "negative_length"),
         (Framing::Framed, Bytes::from_static(b"\x7f\xff\xff\xff"), "frame_too_long"),
         (Framing::Framed, framed(b"\x80\x01\0\x01\0\0\x04\x01name"), "method_name"),
@@ -117,11 +119,11 @@ async fn garbage_after_a_call_costs_the_connection_but_not_the_call() {
 const BROKEN: [(Form, &[u8], &str); 10] = [
     (Form::Strict, b"\x0b\0\x01\xff\xff\xff\xff", "thrift"),
     (Form::Strict, b"\x0b\0\x01\x7f\xff\xff\xff", "message_too_long"),
-    (Form::Strict, b"\x0f\0\x01\x08\x10\0\0\0", "thrift"),
+    (Form::Strict, b"\x0f\0\x01\x08\x10\0\0\0", "message_too_long"),
     (Form::Strict, b"\x0f\0\x01\x0b\xff\xff\xff\xff", "thrift"),
     (Form::Strict, b"\x07\0\x01\0", "thrift"),
     (Form::Strict, b"\x11\0\x01\0", "thrift"),
-    (Form::Old, b"\x0d\0\x01\x0b\x0b\x7f\xff\xff\xff", "thrift"),
+    (Form::Old, b"\x0d\0\x01\x0b\x0b\x7f\xff\xff\xff", "message_too_long"),
     (Form::Compact, b"\x18\xff\xff\xff\xff\x0f", "thrift"),
     (Form::Compact, b"\x1e\0", "thrift"),
     (Form::Compact, b"\x16\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01", "thrift"),
@@ -169,14 +171,91 @@ async fn a_call_over_the_limit_is_answered_and_ends_the_connection() {
         let (replies, counts) = replies(framing, params.clone(), &input).await;
         assert_eq!(replies.iter().map(read).collect::<Vec<_>>(), [refused("x", 5, Type::ProtocolError)]);
         assert_eq!(counts, [cause]);
+        assert!(holds(&replies[0], "4096"), "the limit is named: {replies:?}");
+    }
+}
+
+fn holds(reply: &[u8], text: &str) -> bool {
+    reply.windows(text.len()).any(|part| part == text.as_bytes())
+}
+
+/// A THeader frame with sequence id 77.
+fn header_frame(section: &[u8; 4], payload: &[u8]) -> Bytes {
+    framed(&[&b"\x0f\xff\0\0\0\0\0\x4d\0\x01"[..], section, payload].concat())
+}
+
+/// Of THeader's replies: the sequence id of the header, and the message.
+fn inside(replies: Vec<Bytes>) -> Vec<(i32, (Kind, String, i32, Option<Type>))> {
+    replies
+        .into_iter()
+        .map(|reply| muxgate_wire::thrift::theader::decode(reply, 1 << 20).expect("a THeader frame"))
+        .map(|(header, reply)| (header.seqid, read(&reply)))
+        .collect()
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_theader_frame_over_the_limit_is_answered_by_what_is_known_of_it() {
+    let mut long = BytesMut::from(&header_frame(b"\0\0\0\0", &call("x", 5))[..]);
+    long[..4].copy_from_slice(&5000_u32.to_be_bytes());
+    let fine = header_frame(b"\0\0\0\0", &call("fine", 6));
+    let params = ServerParams { max_frame: 4 << 10, ..params() };
+    let mut oneway = long.clone();
+    oneway[4 + 14 + 3] = Kind::Oneway.code();
+    for (frame, known) in [
+        (&long[..], Some((77, refused("x", 5, Type::ProtocolError)))),
+        (&long[..20], Some((77, refused("", 77, Type::ProtocolError)))),
+        (&long[..14], Some((77, refused("", 77, Type::ProtocolError)))),
+        (&long[..10], None),
+        (&oneway, None),
+    ] {
+        let (replies, counts) = replies(Framing::Header, params.clone(), &[&fine[..], frame].concat()).await;
+        assert_eq!(counts, ["frame_too_long"]);
+        let wanted: Vec<_> = [Some((77, replied("fine", 6))), known].into_iter().flatten().collect();
+        assert_eq!(inside(replies), wanted, "{frame:?}");
     }
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_theader_message_that_inflates_beyond_the_limit_fails_alone() {
+    use muxgate_wire::thrift::theader;
+    let header =
+        theader::Header { flags: 0, seqid: 77, protocol: Protocol::Binary, zlib: true, info: Vec::new() };
+    let large = [&call("x", 5)[..], &[0; 8 << 10]].concat();
+    let (head, packed) = theader::encode(&header, large.into()).expect("a frame");
+    let bomb = framed(&[&head[..], &packed].concat());
+    let params = ServerParams { max_frame: 4 << 10, ..params() };
+    let input = [bomb, header_frame(b"\0\0\0\0", &call("fine", 6))].concat();
+    let (replies, counts) = replies(Framing::Header, params, &input).await;
+    assert_eq!(counts, ["message_too_long"]);
+    assert_eq!(inside(replies), [(77, refused("", 77, Type::ProtocolError)), (77, replied("fine", 6))]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn without_frames_the_nesting_that_is_allowed_is_named() {
+    let mut deep = BytesMut::from(&call("x", 5)[..]);
+    deep.truncate(deep.len() - 1);
+    deep.put_slice(&[&b"\x0c\0\x02"[..]; 4].concat());
+    let params = ServerParams { max_nesting: 3, ..params() };
+    let (replies, counts) = replies(Framing::Buffered, params, &deep).await;
+    assert_eq!(counts, ["nesting"]);
+    assert!(holds(&replies[0], "deeper than 3 levels"), "{replies:?}");
+}
+
+/// What follows a message of a type that is not assigned cannot be known: it is answered, and ends the connection.
+#[tokio::test(start_paused = true)]
+async fn without_frames_types_that_are_not_assigned_are_refused() {
+    let mut odd = BytesMut::from(&call("x", 5)[..]);
+    odd[3] = 9;
+    let (replies, counts) =
+        replies(Framing::Buffered, params(), &[&call("fine", 4)[..], &odd].concat()).await;
+    let read: Vec<_> = replies.iter().map(read).collect();
+    assert_eq!(read, [replied("fine", 4), refused("x", 5, Type::InvalidMessageType)]);
+    assert_eq!(counts, ["no_call"]);
+}
+
+#[tokio::test(start_paused = true)]
 async fn theader_frames_that_cannot_be_read_are_answered_by_their_number() {
-    let frame = |section: &[u8; 4], payload: &[u8]| {
-        framed(&[&b"\x0f\xff\0\0\0\0\0\x4d\0\x01"[..], section, payload].concat())
-    };
+    let frame = header_frame;
     let fine = call("fine", 6);
     for (bad, kind, name, seqid) in [
         (frame(b"\0\x01\x03\0", &fine), Type::InvalidTransform, "", 77),
@@ -190,12 +269,7 @@ async fn theader_frames_that_cannot_be_read_are_answered_by_their_number() {
         let input = [bad.clone(), frame(b"\0\0\0\0", &fine)].concat();
         let (replies, counts) = replies(Framing::Header, params(), &input).await;
         assert_eq!(counts.len(), 1, "{bad:?}");
-        let read: Vec<_> = replies
-            .into_iter()
-            .map(|reply| muxgate_wire::thrift::theader::decode(reply, 1 << 20).expect("a THeader frame"))
-            .map(|(header, reply)| (header.seqid, read(&reply)))
-            .collect();
-        assert_eq!(read, [(77, refused(name, seqid, kind)), (77, replied("fine", 6))], "{bad:?}");
+        assert_eq!(inside(replies), [(77, refused(name, seqid, kind)), (77, replied("fine", 6))], "{bad:?}");
     }
     // A frame that is none of THeader's: nobody knows how to answer.
     let input = [frame(b"\0\0\0\0", &fine), framed(&fine), frame(b"\0\0\0\0", &fine)].concat();

@@ -75,6 +75,19 @@ async fn a_caller_that_is_gone_takes_all_its_calls_with_it() {
     assert_eq!(service.running.load(Ordering::SeqCst), 0);
 }
 
+/// What cannot be read ends the reading, but the caller's end must still be seen.
+#[tokio::test(start_paused = true)]
+async fn a_caller_that_leaves_behind_garbage_takes_its_calls_with_it() {
+    for garbage in [&[0xff; 8][..], &[0; 4], &[0x7f, 0xff, 0xff, 0xff], &[0, 0, 0, 6, 1, 2, 3, 4, 5, 6]] {
+        let mut house = house(Framing::Framed, params());
+        let sent = [&framed(&call("hang", 1))[..], garbage, &[1; 100_000]].concat();
+        house.io.write_all(&sent).await.unwrap();
+        house.io.shutdown().await.unwrap();
+        house.served.await.unwrap();
+        assert_eq!(house.service.running.load(Ordering::SeqCst), 0, "{garbage:?}");
+    }
+}
+
 #[tokio::test(start_paused = true)]
 async fn oneway_calls_between_others_have_no_reply() {
     let mut house = house(Framing::Framed, params());
