@@ -130,7 +130,8 @@ impl<S: Source> Follower<S> {
         loop {
             ticks.tick().await;
             let Some(live) = self.live.upgrade() else { return };
-            // Files may lie on a disk that takes its time.
+            // Files may lie on a disk that takes its time, or all of it: then this one thread of the runtime's 512 is lost, and
+            // these files are not followed any more, while all others are.
             let looked = tokio::task::spawn_blocking(move || {
                 self.look(&live);
                 self
