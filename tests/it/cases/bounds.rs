@@ -237,7 +237,8 @@ async fn bc_19_endless_distinct_dtabs() {
     }
     // How full the allocator is when it is looked at varies; growth would go on from round to round.
     let (early, late) = memory.split_at(3);
-    assert!(late.iter().min() <= early.iter().max(), "{memory:?}");
+    let (early, late) = (early.iter().max().expect("rounds"), late.iter().min().expect("rounds"));
+    assert!(*late <= early + early / 10, "{memory:?}");
     assert_eq!(pages.metrics().await.samples.len(), lines);
     drop(client);
     stop(gateway).await;

@@ -24,6 +24,8 @@ pub(super) struct Connection<T> {
     serial: u32,
     /// A oneway call was sent: some servers answer it with an empty frame (thriftmux spec, section 5).
     oneway_sent: bool,
+    /// The number of the last oneway call: a service that does not know that nobody waits may answer it in full.
+    unwanted: Option<i32>,
     /// Since when no call is on it.
     pub(super) idle_since: Instant,
     /// When it takes no more calls; none for never.
@@ -55,6 +57,7 @@ impl<T: Io> Connection<T> {
             upgraded: None,
             serial: 0,
             oneway_sent: false,
+            unwanted: None,
             idle_since: Instant::now(),
             ends: None,
         }
@@ -75,17 +78,30 @@ impl<T: Io> Connection<T> {
         self.send(request, head, ours).await?;
         if request.body.is_oneway() {
             self.oneway_sent = true;
+            self.unwanted = Some(ours);
             return Ok((Vec::new(), Bytes::new()));
         }
-        let (contexts, mut reply) = match self.transport {
-            Transport::Framed | Transport::TTwitter(_) => self.framed_reply().await?,
-            Transport::Buffered => (Vec::new(), self.buffered_reply().await?),
-            Transport::Header => return self.header_reply(head, ours).await,
+        let (contexts, mut reply) = loop {
+            let (contexts, reply) = match self.transport {
+                Transport::Framed | Transport::TTwitter(_) => self.framed_reply().await?,
+                Transport::Buffered => (Vec::new(), self.buffered_reply().await?),
+                Transport::Header => return self.header_reply(head, ours).await,
+            };
+            let is_unwanted = self.unwanted.is_some()
+                && peek(&reply).is_ok_and(|answer| self.answers_unwanted(answer.seqid, ours));
+            if !is_unwanted {
+                break (contexts, reply);
+            }
         };
         if ours != head.seqid {
             give_back(&mut reply, ours, head.seqid)?;
         }
         Ok((contexts, reply.freeze()))
+    }
+
+    /// Whether a reply is not that to the call `ours`, but to the oneway call before it.
+    fn answers_unwanted(&mut self, seqid: i32, ours: i32) -> bool {
+        seqid != ours && self.unwanted.take_if(|unwanted| *unwanted == seqid).is_some()
     }
 
     /// The sequence id that a call goes out with. Callers that number their calls keep their numbers. Many do not, and call

@@ -43,6 +43,9 @@ impl<T: Io> Connection<T> {
             if message.is_empty() && self.oneway_sent {
                 continue;
             }
+            if self.answers_unwanted(header.seqid, ours) {
+                continue;
+            }
             check(&header, ours)?;
             let message = match was_given_back {
                 true => message,

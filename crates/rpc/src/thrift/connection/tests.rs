@@ -210,6 +210,23 @@ async fn a_oneway_call_is_done_when_it_is_written_and_empty_answers_are_skipped(
     }
 }
 
+/// A service that does not know of a oneway method answers it after the next call was written.
+#[tokio::test]
+async fn a_late_reply_to_a_oneway_call_is_stepped_over_once() {
+    for transport in ALL {
+        let mut pair = Pair::new(transport);
+        let mut oneway = Payload::thrift(message(Form::Strict, Kind::Call, "note", 3, &[0])).unwrap();
+        oneway.expect_no_reply();
+        pair.ours.exchange(&Request::new(oneway, Instant::now(), None)).await.unwrap();
+        let late = pair.wrapped(&message(Form::Strict, Kind::Reply, "note", 3, &[0]));
+        let reply = message(Form::Strict, Kind::Reply, "get", 7, &[0]);
+        let both = [&late[..], &pair.wrapped(&reply)].concat();
+        assert_eq!(pair.answered(call(Form::Strict, 7), &both).await.unwrap().1, reply, "{transport:?}");
+        let again = pair.answered(call(Form::Strict, 0), &late).await.unwrap_err();
+        assert_eq!(again.why(), Why::BadReply, "{transport:?}");
+    }
+}
+
 /// Without frames, bytes behind a call would be another call.
 #[test]
 fn a_call_that_does_not_end_where_its_frame_does_is_not_written_bare() {
