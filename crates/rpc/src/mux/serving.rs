@@ -1,6 +1,8 @@
 //! A session for a caller: the socket on one side, tasks that answer calls on the other.
 
+mod calls;
 mod leases;
+mod times;
 
 use super::causes::{bound, refusal};
 use super::params::ServerParams;
@@ -12,30 +14,25 @@ use crate::io::{Io, ReadBuffer, poll_write};
 use crate::pressure::Pressure;
 use crate::request::Discarded;
 use crate::tls::{Identity, TlsError, tls_error};
-use crate::{Failure, Peer, Request, Response, Rules, Serve, Why, bridge};
-use bytes::{Buf, Bytes};
+use crate::{Peer, Rules, Serve};
+use bytes::Buf;
 use futures_util::task::AtomicWaker;
 use muxgate_wire::mux::frame::{self, FrameError};
 use muxgate_wire::mux::handshake::HandshakeError;
-use muxgate_wire::mux::message::Status;
 use muxgate_wire::mux::outbox::Staged;
-use muxgate_wire::mux::server::{Refusal, Request as MuxRequest, ServerEvent, ServerSession};
-use muxgate_wire::mux::session::{Call, SessionError};
-use muxgate_wire::pairs::Pairs;
+use muxgate_wire::mux::server::{Refusal, ServerEvent, ServerSession};
+use muxgate_wire::mux::session::SessionError;
 use parking_lot::Mutex;
 use std::future::{Future, poll_fn};
 use std::net::SocketAddr;
 use std::pin::{Pin, pin};
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::AtomicUsize;
 use std::sync::{Arc, OnceLock};
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 use tokio::io::AsyncWrite;
 use tokio::task::AbortHandle;
 use tokio::time::{Instant, sleep_until};
-
-/// A caller that sends no more may be gone altogether, which a socket tells only who tries to write. So often it is tried.
-const PROBE_EVERY: Duration = Duration::from_secs(1);
 
 /// How to stop a call, and where to leave the reason.
 struct Running {
@@ -107,45 +104,6 @@ impl Session {
         })
         .await;
     }
-
-    /// Answers a call; the socket's task is woken by the first of a batch only.
-    fn reply(&self, call: Call, result: Result<Response, Failure>) {
-        let mut machine = self.machine.lock();
-        let idle = machine.outbox().is_empty();
-        answer(&mut machine, call, result);
-        drop(machine);
-        if idle {
-            self.wake.wake();
-        }
-    }
-}
-
-/// Writes an answer into the outbox in the form that Mux has for it.
-fn answer(machine: &mut ServerSession<Running>, call: Call, result: Result<Response, Failure>) {
-    match result {
-        Ok(Response { contexts, body, .. }) => {
-            machine.reply(
-                call,
-                Status::Ok,
-                |out| contexts.iter().for_each(|(key, value)| out.put(key, value)),
-                body,
-            );
-        }
-        Err(failure) => {
-            let status = if failure.is_retryable() { Status::Nack } else { Status::Error };
-            machine.reply(
-                call,
-                status,
-                |out| {
-                    if let Some(flags) = bridge::mux_failure(&failure) {
-                        out.put_failure(flags);
-                    }
-                    failure.contexts().iter().for_each(|(key, value)| out.put(key, value));
-                },
-                Bytes::from(failure.to_string()),
-            );
-        }
-    }
 }
 
 struct Abort(Arc<Session>);
@@ -158,18 +116,6 @@ impl Drop for Abort {
                 call.task.abort();
             }
         }
-    }
-}
-
-/// Bytes that count as in progress until this is dropped.
-struct InProgress {
-    session: Arc<Session>,
-    bytes: usize,
-}
-
-impl Drop for InProgress {
-    fn drop(&mut self) {
-        self.session.in_progress.fetch_sub(self.bytes, Ordering::Relaxed);
     }
 }
 
@@ -447,124 +393,6 @@ impl<T: Io, S: Serve> Socket<T, S> {
                     return Err(());
                 }
             }
-        }
-    }
-
-    /// Starts the task that answers a call. The lock that is held keeps its answer back until the call is recorded.
-    fn start(
-        &mut self,
-        session: &Arc<Session>,
-        machine: &mut ServerSession<Running>,
-        call: Call,
-        request: MuxRequest,
-        now: Instant,
-    ) {
-        let built = build(request, session.peer, now).and_then(|mut request| {
-            self.rules.apply(&mut request.body)?;
-            Ok(request)
-        });
-        let mut request = match built {
-            Ok(request) => request,
-            Err(failure) => {
-                self.events.decode_error("dispatch");
-                return answer(machine, call, Err(failure));
-            }
-        };
-        let bytes = request.body.bytes().len();
-        let held = session.in_progress.fetch_add(bytes, Ordering::Relaxed) + bytes;
-        // Replies that the caller does not take count too: they are what its calls become.
-        if held + machine.outbox().queued_bytes() > session.max_in_progress {
-            session.in_progress.fetch_sub(bytes, Ordering::Relaxed);
-            self.events.limited("bytes_in_progress");
-            self.stay_away(machine, session.clock.now());
-            let failure =
-                Failure::new(Why::Overload, "too many bytes of calls in progress on the connection");
-            return answer(machine, call, Err(failure));
-        }
-        let discarded = Discarded::default();
-        request.local.discarded = Some(Arc::clone(&discarded));
-        request.local.identity = session.identity.get().cloned();
-        let in_progress = InProgress { session: Arc::clone(session), bytes };
-        let service = Arc::clone(&self.service);
-        // Boxed, since the runtime would move what is large several times before it is at its place.
-        let task = tokio::spawn(Box::pin(async move {
-            let result = service.call(&mut request).await;
-            in_progress.session.reply(call, result);
-        }));
-        machine.accept(call, Running { task: task.abort_handle(), discarded });
-    }
-
-    /// The next moment at which something is due.
-    fn due(&self, session: &Session) -> Option<Instant> {
-        let machine = session.machine.lock();
-        let idle = self.idle.filter(|_| machine.in_flight() == 0).map(|idle| self.last_active + idle);
-        let stall =
-            self.blocked_since.into_iter().chain(self.partial_since).min().map(|since| since + self.stall);
-        let tick = machine.next_tick().map(|at| session.clock.at(at));
-        let probe = self.ended.then(|| self.last_active + PROBE_EVERY);
-        [idle, stall, tick, probe, self.away_until, self.hears_until].into_iter().flatten().min()
-    }
-
-    /// Something is due; false ends the connection.
-    fn on_time(&mut self, session: &Session, cx: &mut Context<'_>) -> bool {
-        let now = Instant::now();
-        if self.ended && self.last_active + PROBE_EVERY <= now {
-            self.last_active = now;
-            let reset = matches!(Pin::new(&mut self.io).poll_write(cx, &[]), Poll::Ready(Err(_)));
-            // It may have closed only its half, or be gone: it is waited for, but not for ever.
-            if reset || self.ended_at + self.stall <= now {
-                return false;
-            }
-        }
-        if self.blocked_since.is_some_and(|since| since + self.stall <= now) {
-            self.events.limited("slow_reader");
-            return false;
-        }
-        if self.partial_since.is_some_and(|since| since + self.stall <= now) {
-            self.events.limited("slow_frame");
-            return false;
-        }
-        if self.idle.is_some_and(|idle| self.last_active + idle <= now) {
-            self.events.limited("idle_time");
-            self.drain(session);
-            // Once is enough: what remains is the caller's turn, or the drain limit.
-            self.idle = None;
-        }
-        let mut machine = session.machine.lock();
-        if self.away_until.is_some_and(|until| until <= now) {
-            self.may_come_back(session, &mut machine, now);
-        }
-        if self.hears_until.is_some_and(|until| until <= now) {
-            self.hears_until = None;
-            // Some callers never say so; they get nacks from now on, and the connection ends with its last call.
-            if machine.stop_waiting() {
-                self.events.limited("unheard_drain");
-            }
-        }
-        if let Err(error) = machine.tick(session.clock.now()) {
-            self.events.limited(bound(&error).unwrap_or("slow_handshake"));
-            return false;
-        }
-        true
-    }
-}
-
-fn build(request: MuxRequest, peer: Option<SocketAddr>, now: Instant) -> Result<Request, Failure> {
-    match request {
-        MuxRequest::Tdispatch(dispatch) => {
-            bridge::from_tdispatch(&dispatch.contexts, dispatch.dst, dispatch.dtab, dispatch.body, peer, now)
-        }
-        MuxRequest::Treq(treq) => {
-            let mut request = bridge::from_tdispatch(
-                &Pairs::default(),
-                Bytes::new(),
-                Pairs::default(),
-                treq.body,
-                peer,
-                now,
-            )?;
-            request.ctx.trace = treq.trace;
-            Ok(request)
         }
     }
 }
