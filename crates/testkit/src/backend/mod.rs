@@ -353,9 +353,8 @@ impl ClosedPort {
     /// # Panics
     /// If there is none.
     pub fn new() -> Self {
+        // Not to be shared: the system would give a port on which nobody listens to anybody who is ready to share it.
         let socket = TcpSocket::new_v4().expect("a socket");
-        // So that others may listen here once this one has ended.
-        socket.set_reuseaddr(true).expect("a socket option");
         socket.bind("127.0.0.1:0".parse().expect("an address")).expect("a free port");
         let addr = socket.local_addr().expect("a bound socket has an address");
         Self(socket, addr)
@@ -371,6 +370,8 @@ impl ClosedPort {
     /// # Panics
     /// If that fails.
     pub fn listen(self) -> TcpListener {
+        // So that others may listen here once this one has ended.
+        self.0.set_reuseaddr(true).expect("a socket option");
         self.0.listen(1024).expect("a bound socket can listen")
     }
 }
