@@ -12,6 +12,8 @@ use tokio::time::{Instant, Sleep, sleep};
 
 /// Most bytes written in one go.
 const BURST: f64 = 128.0 * 1024.0;
+/// And fewest, of what is longer: a network brings no crumbs.
+const LEAST: f64 = BURST / 2.0;
 /// As fine as the runtime's timer is.
 const TICK: Duration = Duration::from_millis(1);
 
@@ -47,7 +49,7 @@ impl Pace {
             let now = Instant::now();
             self.credit = BURST.min(self.credit + (now - self.counted).as_secs_f64() * rate);
             self.counted = now;
-            if self.credit >= 1.0 {
+            if self.credit >= LEAST.min(out.remaining() as f64) {
                 let written = poll_write(io, cx, &mut out.take(self.credit as usize));
                 if let Poll::Ready(Ok(count)) = &written {
                     self.credit -= *count as f64;
