@@ -8,3 +8,4 @@ pub mod demo;
 pub mod flow;
 pub mod names;
 pub mod observe;
+pub mod outside;

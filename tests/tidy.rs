@@ -14,12 +14,15 @@ const FLOW: [&str; 6] = ["accept", "address", "admit", "bind", "choose", "dispat
 /// Which rooms a room may use. `flow/*` are the rooms of the flow.
 fn may_use(room: &str) -> &'static [&'static str] {
     match room {
-        "observe" => &[],
-        "names" => &["observe"],
+        "outside" | "observe" => &[],
+        "names" => &["outside", "observe"],
         "flow" => &["flow/*", "names", "observe"],
         "config" | "admin" => &["flow/*", "flow", "names", "observe"],
-        "app" => &["config", "admin", "flow/*", "flow", "names", "observe"],
-        "cli" | "demo" => &["app", "cli", "demo", "config", "admin", "flow/*", "flow", "names", "observe"],
+        "store" => &["config", "names", "observe", "outside"],
+        "app" => &["config", "admin", "store", "flow/*", "flow", "names", "observe", "outside"],
+        "cli" | "demo" => {
+            &["app", "cli", "demo", "config", "admin", "store", "flow/*", "flow", "names", "observe"]
+        }
         flow if flow.starts_with("flow/") => &["names", "observe"],
         other => panic!("a room without a law: {other}"),
     }

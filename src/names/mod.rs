@@ -11,6 +11,7 @@ pub mod explain;
 pub mod namer;
 pub mod namers;
 pub mod resolve;
+pub mod source;
 mod view;
 
 #[cfg(test)]

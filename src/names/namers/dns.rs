@@ -116,7 +116,7 @@ impl Hosts {
     }
 
     /// Where tasks that belong to names run.
-    pub(super) fn runtime(&self) -> &Handle {
+    pub(in crate::names) fn runtime(&self) -> &Handle {
         &self.runtime
     }
 

@@ -118,7 +118,7 @@ async fn run(op: &str, case: &Value) -> Option<Value> {
             json!({"ok": texts.collect::<Vec<_>>()})
         }
         "fs_file" => result(file::parse(text(case, "text").as_bytes()).map(|lines| {
-            let lines = lines.iter().map(|line| json!({"host": line.host, "port": line.port, "weight": line.weight}));
+            let lines = lines.iter().map(|line| json!({"host": *line.host, "port": line.port, "weight": line.weight}));
             Value::from_iter(lines)
         })),
         _ => return None,

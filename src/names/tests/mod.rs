@@ -1,7 +1,7 @@
 //! Tests of names as a whole, with namers that say what a test tells them.
 
 mod binding;
-mod fake;
+pub mod fake;
 mod golden;
 mod hostile;
 mod inet;

@@ -1,33 +1,23 @@
 //! The content of one file: a line for each endpoint, `host port` or `host port * weight`.
 
+use crate::names::source::Member;
 use std::net::Ipv6Addr;
 
 /// Largest file that is read, in bytes (as in linkerd).
 pub const MAX_FILE: usize = 500_000;
 
-/// One endpoint as written.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Line {
-    /// Address literal or host name.
-    pub host: String,
-    /// From 1.
-    pub port: u16,
-    /// 1 if none was written.
-    pub weight: f64,
-}
-
 /// Reads a file's content: the set of its lines. `#` begins a comment anywhere, blank lines are skipped.
 ///
 /// # Errors
 /// One bad line fails the whole file; the text names the line.
-pub fn parse(content: &[u8]) -> Result<Vec<Line>, String> {
+pub fn parse(content: &[u8]) -> Result<Vec<Member>, String> {
     if content.len() > MAX_FILE {
         return Err(format!("more than {MAX_FILE} bytes"));
     }
     let text = std::str::from_utf8(content).map_err(|_| "not UTF-8".to_string())?;
     // Some editors begin a file with a byte order mark.
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
-    let mut lines: Vec<Line> = Vec::new();
+    let mut lines: Vec<Member> = Vec::new();
     for (at, line) in text.lines().enumerate() {
         let line = line.split('#').next().unwrap_or_default();
         let words: Vec<_> = line.split_whitespace().collect();
@@ -43,7 +33,7 @@ pub fn parse(content: &[u8]) -> Result<Vec<Line>, String> {
     Ok(lines)
 }
 
-fn endpoint(words: &[&str]) -> Option<Line> {
+fn endpoint(words: &[&str]) -> Option<Member> {
     let (host, port, weight) = match words {
         [host, port] => (host, port, 1.0),
         [host, port, "*", weight] => (host, port, number(weight)?),
@@ -51,7 +41,7 @@ fn endpoint(words: &[&str]) -> Option<Line> {
     };
     let digits = port.bytes().all(|b| b.is_ascii_digit());
     let port = port.parse().ok().filter(|port| digits && *port > 0)?;
-    Some(Line { host: without_brackets(host).to_string(), port, weight })
+    Some(Member { host: without_brackets(host).into(), port, weight })
 }
 
 /// `[::1]` is `::1`, as people know it from URLs.

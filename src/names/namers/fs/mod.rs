@@ -7,7 +7,6 @@
 
 pub mod file;
 mod scan;
-mod set;
 
 #[cfg(test)]
 mod tests;

@@ -1,8 +1,8 @@
 //! One pass over the directory: which files there are and what they say, read again only where something changed.
 
 use super::file::{self, MAX_FILE};
-use super::set::Set;
 use crate::names::namers::dns::Hosts;
+use crate::names::source::Set;
 use muxgate_wire::name::Path;
 use std::collections::{HashMap, HashSet};
 use std::fs::{self, Metadata};

@@ -220,5 +220,5 @@ async fn a_mark_at_the_start_and_brackets_around_an_address_are_understood() {
     let (_folder, fs) = with(&[("marked", "\u{feff}192.0.2.1 80"), ("six", "[::1] 9000\n2001:db8::1 80")]);
     assert_eq!(members(&addr(&live(&fs, "/#/fs/marked"))), "192.0.2.1:80");
     assert_eq!(members(&addr(&live(&fs, "/#/fs/six"))), "[::1]:9000 [2001:db8::1]:80");
-    assert_eq!(file::parse(b"[web] 80").unwrap()[0].host, "[web]");
+    assert_eq!(&*file::parse(b"[web] 80").unwrap()[0].host, "[web]");
 }

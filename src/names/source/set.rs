@@ -1,6 +1,6 @@
-//! The replica set of one file: its addresses, host names in it followed by DNS.
+//! The addresses of one replica set: host names among its members are followed by DNS.
 
-use super::file::Line;
+use super::Member;
 use crate::names::addr::{Addr, EndpointAddr, publish};
 use crate::names::namers::dns::Hosts;
 use futures_util::future::{pending, select_all};
@@ -10,50 +10,50 @@ use std::sync::Arc;
 use tokio::sync::watch;
 use tokio::task::AbortHandle;
 
-/// The addresses that a file stands for; who holds them goes on holding them whatever happens to the file.
-pub(super) struct Set {
+/// The addresses of a set; who holds them goes on holding them whatever happens to the source.
+pub(in crate::names) struct Set {
     to: watch::Sender<Addr>,
     task: Mutex<Option<AbortHandle>>,
 }
 
 impl Set {
-    pub(super) fn new() -> Self {
+    pub(in crate::names) fn new() -> Self {
         Self { to: watch::channel(Addr::Pending).0, task: Mutex::new(None) }
     }
 
-    pub(super) fn addr(&self) -> watch::Receiver<Addr> {
+    pub(in crate::names) fn addr(&self) -> watch::Receiver<Addr> {
         self.to.subscribe()
     }
 
     /// Whether somebody holds the addresses.
-    pub(super) fn is_held(&self) -> bool {
+    pub(in crate::names) fn is_held(&self) -> bool {
         self.to.receiver_count() > 0
     }
 
-    /// The file has this content now.
-    pub(super) fn update(&self, lines: &[Line], hosts: &Arc<Hosts>) {
+    /// These are the members now.
+    pub(in crate::names) fn update(&self, members: &[Member], hosts: &Arc<Hosts>) {
         self.stop();
-        let literal = |line: &Line| line.host.parse::<IpAddr>().ok().map(|ip| endpoint(ip, line));
-        match lines.iter().map(literal).collect::<Option<Vec<_>>>() {
+        let literal = |member: &Member| member.host.parse::<IpAddr>().ok().map(|ip| endpoint(ip, member));
+        match members.iter().map(literal).collect::<Option<Vec<_>>>() {
             Some(endpoints) => {
                 publish(&self.to, Addr::bound(endpoints));
             }
             None => {
-                let parts =
-                    lines.iter().map(|line| (hosts.follow(&line.host, line.port, false), line.weight));
+                let follow = |member: &Member| hosts.follow(&member.host, member.port, false);
+                let parts = members.iter().map(|member| (follow(member), member.weight));
                 let task = hosts.runtime().spawn(merge(parts.collect(), self.to.clone()));
                 *self.task.lock() = Some(task.abort_handle());
             }
         }
     }
 
-    /// The file cannot be read or is wrong: the last good content goes on.
-    pub(super) fn fail(&self, why: String) {
+    /// The members cannot be known: the last good ones go on.
+    pub(in crate::names) fn fail(&self, why: String) {
         publish(&self.to, Addr::Failed(why));
     }
 
-    /// The file is gone.
-    pub(super) fn gone(&self) {
+    /// There is no such set any more.
+    pub(in crate::names) fn gone(&self) {
         self.stop();
         publish(&self.to, Addr::Neg);
     }
@@ -71,11 +71,11 @@ impl Drop for Set {
     }
 }
 
-fn endpoint(ip: IpAddr, line: &Line) -> EndpointAddr {
-    EndpointAddr { addr: SocketAddr::new(ip, line.port), weight: line.weight }
+fn endpoint(ip: IpAddr, member: &Member) -> EndpointAddr {
+    EndpointAddr { addr: SocketAddr::new(ip, member.port), weight: member.weight }
 }
 
-/// Publishes the addresses of all hosts together, until nobody holds them or the content changes.
+/// Publishes the addresses of all hosts together, until nobody holds them or the members change.
 async fn merge(mut parts: Vec<(watch::Receiver<Addr>, f64)>, to: watch::Sender<Addr>) {
     loop {
         publish(&to, merged(&mut parts));

@@ -1,0 +1,4 @@
+//! What is outside of Thrift and Mux: HTTP services that are asked, and what is kept on disk. Knows nothing of names, nor
+//! of the flow.
+
+pub mod http;
