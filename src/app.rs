@@ -3,9 +3,10 @@
 mod certificates;
 
 use crate::admin::{self, AdminState, View};
-use crate::config::plan::{Discovery, Plan};
+use crate::config::plan::Plan;
 use crate::flow::accept::Listener;
 use crate::flow::{self, Flow, dispatch};
+use crate::names::namers::configured::Env;
 use crate::names::{Binder, Namer, namers};
 use crate::observe::span::{Recorder, Settings};
 use crate::observe::{Registry, Ring, Tracer, Zipkin};
@@ -73,7 +74,7 @@ impl Gateway {
         };
         let tracer = tracer(&plan, &registry, ring.clone(), zipkin.clone());
         let (dtab, base) = watch::channel(plan.dtab().clone());
-        let binder = Arc::new(Binder::new(all_namers(&plan).into_iter().collect(), base));
+        let binder = Arc::new(Binder::new(all_namers(&plan)?.into_iter().collect(), base));
         let certificates = Certificates::start(&plan, &registry)?;
         let flow = Flow::new(parts(&plan, certificates, Arc::clone(&binder), Arc::clone(&registry), tracer));
         let mut listeners = Vec::new();
@@ -183,18 +184,15 @@ fn tracer(plan: &Plan, registry: &Registry, ring: Option<Arc<Ring>>, zipkin: Opt
 }
 
 /// The system namers, and behind them those of the configuration: the later one is asked first.
-fn all_namers(plan: &Plan) -> Vec<Arc<dyn Namer>> {
-    let hosts = namers::dns::Hosts::new(namers::dns::System::new());
-    let mut all = namers::system(&hosts);
+fn all_namers(plan: &Plan) -> Result<Vec<Arc<dyn Namer>>, StartError> {
+    let env = Env { hosts: namers::dns::Hosts::new(namers::dns::System::new()) };
+    let mut all = namers::system(&env.hosts);
     for namer in plan.namers() {
         let prefix = Path::parse("/#").unwrap_or_default().concat(&namer.prefix);
-        match &namer.discovery {
-            Discovery::Fs { root } => {
-                all.push(Arc::new(namers::fs::Fs::new(prefix, root, Arc::clone(&hosts))));
-            }
-        }
+        let built = namer.discovery.build(prefix, &env);
+        all.push(built.map_err(|why| StartError(format!("the namer {}: {why}", namer.prefix)))?);
     }
-    all
+    Ok(all)
 }
 
 fn parts(

@@ -1,7 +1,7 @@
 //! What a checked file would do, in words.
 
 use crate::config::Plan;
-use crate::config::plan::{Discovery, Listener, ListenerTls};
+use crate::config::plan::{Listener, ListenerTls};
 use crate::names::explain::explain;
 use crate::names::namers::{dns, system};
 use crate::names::{Answer, Book, Lookup, Namers, State, resolve};
@@ -40,13 +40,7 @@ fn write(plan: &Plan, out: &mut String) -> std::fmt::Result {
         }
     }
     for namer in plan.namers() {
-        let Discovery::Fs { root } = &namer.discovery;
-        let missing = match (root.is_dir(), root.exists()) {
-            (true, _) => "",
-            (false, true) => " (which is not a folder)",
-            (false, false) => " (not there yet)",
-        };
-        writeln!(out, "  names below /#{} are files in {}{missing}", namer.prefix, root.display())?;
+        writeln!(out, "  names below /#{} are {}", namer.prefix, namer.discovery)?;
     }
     for entry in plan.dtab().entries() {
         writeln!(out, "  {} => {}", entry.prefix, entry.dst)?;
@@ -78,9 +72,8 @@ fn encrypted(tls: &ListenerTls) -> String {
 pub(super) fn doubts(plan: &Plan) -> String {
     let mut out = String::new();
     for namer in plan.namers() {
-        let Discovery::Fs { root } = &namer.discovery;
-        if root.exists() && !root.is_dir() {
-            let _ = writeln!(out, "warning: {} is not a folder: no name is found in it", root.display());
+        if let Some(doubt) = namer.discovery.doubt() {
+            let _ = writeln!(out, "warning: {doubt}");
         }
     }
     let Ok(runtime) = tokio::runtime::Builder::new_current_thread().enable_all().build() else { return out };

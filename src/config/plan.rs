@@ -5,6 +5,7 @@ mod tls;
 pub use tls::{ClientTls, CommonName, ListenerTls};
 
 use crate::flow::{accept, address, admit, bind, choose, dispatch};
+use crate::names::namers::configured::Discovery;
 use crate::names::namers::pattern::Pattern;
 use muxgate_rpc::tls::ClientFiles;
 use muxgate_wire::mux::handshake::CompressionLevel;
@@ -12,7 +13,6 @@ use muxgate_wire::name::{Dtab, Path, Prefix};
 use muxgate_wire::thrift::Protocol;
 use std::collections::HashSet;
 use std::net::SocketAddr;
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -52,22 +52,12 @@ pub struct Zipkin {
 }
 
 /// A source of addresses, reached by names below `/#` and its prefix.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Namer {
     /// Without `/#`: `/io.l5d.fs` by default.
     pub prefix: Path,
     /// What it asks.
     pub discovery: Discovery,
-}
-
-/// What a namer asks.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Discovery {
-    /// `io.l5d.fs`: a folder in which each file is a service.
-    Fs {
-        /// The folder.
-        root: PathBuf,
-    },
 }
 
 /// A port, with the settings of the rooms that are one per listener.

@@ -355,4 +355,33 @@ impl<'a> Fields<'a> {
         let read: Vec<_> = items.iter().filter_map(|item| Fields::open(self.file, shape, item)).collect();
         (read.len() == items.len()).then_some(read)
     }
+
+    /// The same, with a shape for each `kind`. An item of a kind that `shape_of` does not know is opened as `unknown`, and its
+    /// keys are not judged.
+    pub fn list_by_kind(
+        &self,
+        key: &str,
+        unknown: &'static Shape,
+        shape_of: impl Fn(&str) -> Option<&'static Shape>,
+    ) -> Option<Vec<Fields<'a>>> {
+        let node = self.get(key)?;
+        let Value::List(items) = &node.value else {
+            self.mistyped(key, node, "a list", "begin each item with a dash: `- ...`");
+            return None;
+        };
+        let open = |item: &'a Node| {
+            let Value::Map(entries) = &item.value else { return Fields::open(self.file, unknown, item) };
+            let kind = entries.iter().find(|(key, _)| key.name == "kind").map(|(_, node)| &node.value);
+            let shape = match kind {
+                Some(Value::Text(kind)) => shape_of(kind),
+                _ => None,
+            };
+            match shape {
+                Some(shape) => Fields::open(self.file, shape, item),
+                None => Some(Self { file: self.file, shape: unknown, entries, at: item.at.clone() }),
+            }
+        };
+        let read: Vec<_> = items.iter().filter_map(open).collect();
+        (read.len() == items.len()).then_some(read)
+    }
 }

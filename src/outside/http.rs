@@ -16,10 +16,11 @@ use http::{Method, Request, StatusCode, Uri};
 use http_body_util::{BodyExt, Full, Limited};
 use hyper_util::client::legacy::Client;
 use hyper_util::rt::TokioExecutor;
-use muxgate_rpc::tls::ClientTls;
+use muxgate_rpc::tls::{ClientFiles, ClientTls, LOOK_EVERY};
 use serde::de::DeserializeOwned;
 use std::fmt;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 use tokio::time::timeout;
 
@@ -52,8 +53,28 @@ impl fmt::Display for HttpError {
 
 impl std::error::Error for HttpError {}
 
+/// Where a service is, and how it is talked to.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Params {
+    /// Such as `http://127.0.0.1:2379`.
+    pub base: String,
+    /// Goes with `https`.
+    pub tls: Option<Tls>,
+    /// Who we are.
+    pub credentials: Credentials,
+}
+
+/// How the connections to a service are encrypted.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Tls {
+    /// Whom we believe, and what we show.
+    pub files: ClientFiles,
+    /// The name that its certificate must be for.
+    pub name: String,
+}
+
 /// Who we are to the service.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub enum Credentials {
     /// Nobody in particular.
     #[default]
@@ -90,6 +111,20 @@ pub struct Answer {
 }
 
 impl Http {
+    /// A client of a service. Must be called on a runtime.
+    ///
+    /// # Errors
+    /// Those of [`Http::new`], and files that cannot be used.
+    pub fn open(params: &Params) -> Result<Self, HttpError> {
+        let start = |tls: &Tls| {
+            let started = ClientTls::start(tls.files.clone(), LOOK_EVERY, Arc::new(()));
+            started.map(|started| started.named(&tls.name))
+        };
+        let tls = params.tls.as_ref().map(start).transpose();
+        let tls = tls.map_err(|error| HttpError { status: None, text: error.to_string() })?;
+        Self::new(&params.base, tls, params.credentials.clone())
+    }
+
     /// A client of the service at `base`, such as `http://127.0.0.1:2379`; a path in it stands before all paths. `https` needs
     /// `tls`, with the service's name.
     ///

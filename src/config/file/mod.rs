@@ -2,9 +2,11 @@
 
 mod clients;
 mod listeners;
+mod namers;
 mod names;
 mod observe;
 mod overlay;
+mod remote;
 mod services;
 mod tls;
 
@@ -53,7 +55,7 @@ fn plan(name: &str, file: &File<'_>, root: &Node) -> Option<Plan> {
     let fields = Fields::open(file, &ROOT, root)?;
     let (admin, grace) = observe::admin(&fields);
     let (zipkin, recent_traces) = observe::telemetry(&fields);
-    let namers = names::namers(&fields);
+    let namers = namers::namers(&fields);
     let dtab = names::dtab(&fields, namers.as_deref());
     let listeners = listeners::listeners(&fields, admin.as_ref());
     let services = services::services(&fields, &listeners);

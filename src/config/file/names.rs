@@ -1,56 +1,8 @@
-//! `namers` and `dtab`.
+//! `dtab`.
 
-use super::{Fields, Shape};
-use crate::config::plan::{Discovery, Namer};
-use muxgate_wire::name::{Dtab, NameError, Path, What};
-
-const NAMER: Shape = Shape {
-    what: "a namer",
-    keys: &["kind", "prefix", "rootDir"],
-    strangers: &[
-        ("transformers", "addresses are used as the namer gives them"),
-        ("root", "did you mean `rootDir`?"),
-    ],
-};
-
-/// The namers; nothing if one of them has a mistake, so that nobody complains about names that it would have had.
-pub(super) fn namers(root: &Fields<'_>) -> Option<Vec<Namer>> {
-    if root.get("namers").is_none() {
-        return Some(Vec::new());
-    }
-    let all = root.list("namers", &NAMER)?;
-    let mut found: Vec<Namer> = Vec::new();
-    for fields in &all {
-        found.extend(namer(fields, &found));
-    }
-    (found.len() == all.len()).then_some(found)
-}
-
-fn namer(fields: &Fields<'_>, found: &[Namer]) -> Option<Namer> {
-    fields.missing("kind", "for example `kind: io.l5d.fs`");
-    fields.choice("kind", &[("io.l5d.fs", ())])?;
-    fields.missing("rootDir", "the folder in which each file is a service: `rootDir: disco`");
-    let folder = fields.word("rootDir");
-    let prefix = match fields.get("prefix") {
-        None => Path::parse("/io.l5d.fs").ok(),
-        Some(_) => fields.path("prefix"),
-    }?;
-    check_prefix(fields, &prefix, found);
-    Some(Namer { prefix, discovery: Discovery::Fs { root: folder?.into() } })
-}
-
-fn check_prefix(fields: &Fields<'_>, prefix: &Path, found: &[Namer]) {
-    if prefix.elements().next() == Some("#") {
-        let without = prefix.skip(1);
-        let help = format!("leave `/#` out here: `prefix: {}`", without.as_str());
-        fields.wrong("prefix", "the prefix of a namer stands behind `/#`", help);
-    } else if found.iter().any(|other| other.prefix == *prefix) {
-        let key = if fields.get("prefix").is_some() { "prefix" } else { "kind" };
-        let help =
-            "give each namer a `prefix` of its own, for example `prefix: /other`, and use it as /#/other";
-        fields.wrong(key, format!("two namers have the prefix {}", prefix.as_str()), help);
-    }
-}
+use super::Fields;
+use crate::config::plan::Namer;
+use muxgate_wire::name::{Dtab, NameError, What};
 
 /// The base table.
 pub(super) fn dtab(root: &Fields<'_>, namers: Option<&[Namer]>) -> Option<Dtab> {

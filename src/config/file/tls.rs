@@ -107,27 +107,50 @@ pub(super) fn client(entry: &Fields<'_>, prefix: Option<&Pattern>) -> Option<Opt
         return Some(None);
     }
     let fields = entry.section_or_word("tls", &CLIENT, &none_or(&CLIENT))?;
-    let blind = fields.flag("disableValidation");
-    // Where it is not known whether anybody looks, nothing is said about what would be looked at.
-    let unknown = blind.is_none() && fields.get("disableValidation").is_some();
-    let blind = blind.unwrap_or(false);
-    let bundle = file(&fields, "trustCertsBundle");
-    if blind && bundle.is_some() {
-        let help = "with `disableValidation: true` anybody is believed: leave one of the two out";
-        fields.wrong("trustCertsBundle", "nobody would look at these authorities", help);
-    }
-    if !blind && !unknown {
-        let help = "`trustCertsBundle` names the authorities that are believed (those of the system are not); \
-                    `disableValidation: true` believes anybody";
-        fields.missing("trustCertsBundle", help);
+    let validation = validation(&fields);
+    if validation == Validation::On {
         fields.missing(
             "commonName",
             "services must show a certificate for it, such as `commonName: users.example.org`",
         );
     }
-    let versions = versions(&fields);
     let opportunistic = fields.choice("opportunistic", &LEVELS).unwrap_or_default();
     let name = common_name(&fields, prefix);
+    let files = client_files(&fields, validation)?;
+    Some(Some(ClientTls { files, name, opportunistic }))
+}
+
+/// Whether anybody looks at what a service shows. Where that is not known, nothing is said about what would be looked at.
+#[derive(Clone, Copy, PartialEq)]
+pub(super) enum Validation {
+    On,
+    Off,
+    Unknown,
+}
+
+/// `disableValidation`.
+pub(super) fn validation(fields: &Fields<'_>) -> Validation {
+    match fields.flag("disableValidation") {
+        Some(true) => Validation::Off,
+        None if fields.get("disableValidation").is_some() => Validation::Unknown,
+        _ => Validation::On,
+    }
+}
+
+/// What TLS to a service is made of.
+pub(super) fn client_files(fields: &Fields<'_>, validation: Validation) -> Option<ClientFiles> {
+    let blind = validation == Validation::Off;
+    let bundle = file(fields, "trustCertsBundle");
+    if blind && bundle.is_some() {
+        let help = "with `disableValidation: true` anybody is believed: leave one of the two out";
+        fields.wrong("trustCertsBundle", "nobody would look at these authorities", help);
+    }
+    if validation == Validation::On {
+        let help = "`trustCertsBundle` names the authorities that are believed (those of the system are not); \
+                    `disableValidation: true` believes anybody";
+        fields.missing("trustCertsBundle", help);
+    }
+    let versions = versions(fields);
     let (certificate, auth) = match fields.section("clientAuth", &CLIENT_AUTH) {
         Some(auth) => (Some(client_auth(&auth)?), Some(auth)),
         None => (None, None),
@@ -141,10 +164,10 @@ pub(super) fn client(entry: &Fields<'_>, prefix: Option<&Pattern>) -> Option<Opt
     if let Err(error) = files.check() {
         match (error.role, &auth) {
             (Role::Certificate | Role::Key, Some(auth)) => unusable(auth, &error, "certPath"),
-            _ => unusable(&fields, &error, "trustCertsBundle"),
+            _ => unusable(fields, &error, "trustCertsBundle"),
         }
     }
-    Some(Some(ClientTls { files, name, opportunistic }))
+    Some(files)
 }
 
 fn client_auth(fields: &Fields<'_>) -> Option<(PathBuf, PathBuf)> {

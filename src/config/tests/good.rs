@@ -1,12 +1,14 @@
 //! What good files mean.
 
-use crate::config::plan::{Discovery, Plan};
+use crate::config::plan::Plan;
 use crate::config::{Report, parse};
 use crate::flow::accept::{CallLimits, Trust};
 use crate::flow::bind::{Backoff, Classifier, Retries};
 use crate::flow::choose::Balancer;
 use crate::flow::dispatch::{Accrual, Upstream};
 use crate::flow::{accept, admit, bind, choose, dispatch};
+use crate::names::namers::configured::Discovery;
+use crate::names::namers::fs;
 use muxgate_wire::mux::handshake::CompressionLevel;
 use muxgate_wire::name::{NameError, Path};
 use muxgate_wire::thrift::Protocol as Encoding;
@@ -45,7 +47,7 @@ fn the_smallest_file_has_the_documented_defaults() -> Result<(), Bad> {
     assert_eq!(plan.dtab().to_string(), "/svc=>/#/io.l5d.fs");
     let [namer] = plan.namers() else { return Err(Bad("one namer".into())) };
     assert_eq!(namer.prefix.as_str(), "/io.l5d.fs");
-    assert_eq!(namer.discovery, Discovery::Fs { root: "disco".into() });
+    assert_eq!(namer.discovery, Discovery::Fs(fs::Params { root: "disco".into() }));
     let [listener] = plan.listeners() else { return Err(Bad("one listener".into())) };
     assert_eq!(listener.accept.name, "thrift-4114");
     assert_eq!(listener.accept.address.to_string(), "127.0.0.1:4114");

@@ -1,6 +1,7 @@
 //! The namers. Each is a file or folder of its own that implements [`Namer`] and is known nowhere else
-//! but in the list of the configured ones; the system namers, always there, are listed here.
+//! but in the list of the [`configured`] ones; the system namers, always there, are listed here.
 
+pub mod configured;
 pub mod constant;
 pub mod dns;
 pub mod fs;

@@ -6,28 +6,20 @@ pub(super) const CASES: &[Case] = &[
     Case {
         about: "an unknown namer",
         file: "namers:
-- kind: io.l5d.consul
 - kind: io.l5d.ffs
   rootDir: disco
 dtab: /svc => /#/io.l5d.fs
 listeners: [{port: 4114}]
 ",
         said: "
-error: `kind` cannot be `io.l5d.consul`
+error: `kind` cannot be `io.l5d.ffs`
  --> gate.yaml:2:9
   |
-2 | - kind: io.l5d.consul
-  |         ^^^^^^^^^^^^^
-  = help: there is only io.l5d.fs
-
-error: `kind` cannot be `io.l5d.ffs`
- --> gate.yaml:3:9
-  |
-3 | - kind: io.l5d.ffs
+2 | - kind: io.l5d.ffs
   |         ^^^^^^^^^^
   = help: did you mean `io.l5d.fs`?
 
-2 errors
+1 error
 ",
     },
     Case {
@@ -112,14 +104,14 @@ error: dtab: expected a path, ~, !, $ or (
         file: "namers: [{kind: io.l5d.fs, rootDir: disco}]
 dtab: |
   /svc       => /#/io.l5d.fs ;
-  /svc/users => /#/io.l5d.consul/dc1/users | /#/io.l5d.fs/users ;
+  /svc/users => /#/io.l5d.rancher/dc1/users | /#/io.l5d.fs/users ;
 listeners: [{port: 4114}]
 ",
         said: "
-error: dtab: no namer has /#/io.l5d.consul/dc1/users
+error: dtab: no namer has /#/io.l5d.rancher/dc1/users
  --> gate.yaml:4:17
   |
-4 |   /svc/users => /#/io.l5d.consul/dc1/users | /#/io.l5d.fs/users ;
+4 |   /svc/users => /#/io.l5d.rancher/dc1/users | /#/io.l5d.fs/users ;
   |                 ^
   = help: the namers of this file are /#/io.l5d.fs
 ",

@@ -6,11 +6,13 @@
 //! good content. Names beginning with a dot are ignored.
 
 pub mod file;
+mod params;
 mod scan;
 
 #[cfg(test)]
 mod tests;
 
+pub use params::Params;
 pub use scan::{MAX_DEPTH, MAX_FILES};
 
 use super::dns::Hosts;

@@ -1,0 +1,55 @@
+//! A service that is asked over HTTP: where it is, how it is encrypted, who we are to it. Shared by all that ask one.
+
+use super::{Fields, Shape, tls};
+use crate::outside::http::{Credentials, Params, Tls};
+use http::header::{HeaderName, HeaderValue};
+
+/// TLS to such a service.
+const TLS: Shape = Shape {
+    what: "`tls` of a service that is asked",
+    keys: &["commonName", "trustCertsBundle", "disableValidation", "clientAuth", "protocols"],
+    strangers: &[("trustCerts", "write `trustCertsBundle`, one file with all the authorities")],
+};
+
+/// The keys `host`, `port` and `tls` of a shape.
+pub(super) fn of_host_and_port(fields: &Fields<'_>, host: &str, port: u16) -> Option<Params> {
+    let host = if fields.get("host").is_some() { fields.word("host")? } else { host };
+    let port = if fields.get("port").is_some() {
+        fields.count("port", 1..=u64::from(u16::MAX), "ports begin at 1")?
+    } else {
+        u64::from(port)
+    };
+    let bracketed =
+        if host.contains(':') && !host.starts_with('[') { format!("[{host}]") } else { host.into() };
+    let tls = encrypted(fields, host)?;
+    let scheme = if tls.is_some() { "https" } else { "http" };
+    Some(Params { base: format!("{scheme}://{bracketed}:{port}"), tls, credentials: Credentials::None })
+}
+
+/// `tls`: the inner none means that there is none. The service's name is its host, if no `commonName` is given.
+pub(super) fn encrypted(fields: &Fields<'_>, host: &str) -> Option<Option<Tls>> {
+    if fields.get("tls").is_none() {
+        return Some(None);
+    }
+    let help = format!("write lines with the keys {}", TLS.keys.join(", "));
+    let tls = fields.section_or_word("tls", &TLS, &help)?;
+    let name = if tls.get("commonName").is_some() { tls.word("commonName")? } else { host };
+    Some(Some(Tls { files: tls::client_files(&tls, tls::validation(&tls))?, name: name.to_owned() }))
+}
+
+/// A text that is sent as the header `name` with each request.
+pub(super) fn header(fields: &Fields<'_>, key: &str, name: &'static str) -> Option<Credentials> {
+    if fields.get(key).is_none() {
+        return Some(Credentials::None);
+    }
+    match HeaderValue::try_from(fields.word(key)?) {
+        Ok(mut value) => {
+            value.set_sensitive(true);
+            Some(Credentials::Header(HeaderName::from_static(name), value))
+        }
+        Err(_) => {
+            fields.wrong(key, format!("`{key}` holds characters that no header can hold"), "");
+            None
+        }
+    }
+}

@@ -1,0 +1,50 @@
+//! The namers that a configuration can ask for: each kind's settings, and how it is built of them.
+
+use super::dns::Hosts;
+use super::fs;
+use crate::names::namer::Namer;
+use muxgate_wire::name::Path;
+use std::fmt;
+use std::sync::Arc;
+
+/// What namers share.
+#[derive(Clone)]
+pub struct Env {
+    /// Follows host names; tasks of namers run where its tasks do.
+    pub hosts: Arc<Hosts>,
+}
+
+/// What a namer asks, and how.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Discovery {
+    /// `io.l5d.fs`: a folder in which each file is a service.
+    Fs(fs::Params),
+}
+
+impl Discovery {
+    /// Starts the namer. Must be called on a runtime.
+    ///
+    /// # Errors
+    /// Files or addresses that cannot be used at all. A source that cannot be reached is none: names are failed until it can.
+    pub fn build(&self, prefix: Path, env: &Env) -> Result<Arc<dyn Namer>, String> {
+        Ok(match self {
+            Self::Fs(params) => Arc::new(fs::Fs::new(prefix, &params.root, Arc::clone(&env.hosts))),
+        })
+    }
+
+    /// What is allowed and yet hardly meant.
+    pub fn doubt(&self) -> Option<String> {
+        match self {
+            Self::Fs(params) => params.doubt(),
+        }
+    }
+}
+
+/// As in "names below /#/x are ...".
+impl fmt::Display for Discovery {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Fs(params) => params.fmt(f),
+        }
+    }
+}
