@@ -18,8 +18,6 @@ error: `kind` cannot be `io.l5d.ffs`
 2 | - kind: io.l5d.ffs
   |         ^^^^^^^^^^
   = help: did you mean `io.l5d.fs`?
-
-1 error
 ",
     },
     Case {
