@@ -127,7 +127,8 @@ pub fn node(below: &str, elements: &Path) -> Option<String> {
     let mut node = below.trim_end_matches('/').to_owned();
     for raw in elements.raw_elements() {
         let element = std::str::from_utf8(&raw).ok()?;
-        let odd = |c: char| c == '/' || c.is_control() || ('\u{e000}'..='\u{f8ff}').contains(&c) || c >= '\u{fff0}';
+        let odd =
+            |c: char| c == '/' || c.is_control() || ('\u{e000}'..='\u{f8ff}').contains(&c) || c >= '\u{fff0}';
         if matches!(element, "." | "..") || element.contains(odd) {
             return None;
         }
@@ -191,9 +192,7 @@ impl Zk {
         let now = self.now.lock();
         match (now.session.upgrade(), now.away, &now.failed) {
             (Some(session), ..) if session.is_connected() => State::Connected,
-            (Some(session), away, _) => {
-                State::Away(away.unwrap_or_else(Instant::now), session.lost().text)
-            }
+            (Some(session), away, _) => State::Away(away.unwrap_or_else(Instant::now), session.lost().text),
             (None, Some(away), Some((_, error))) => State::Away(away, error.text.clone()),
             _ => State::Idle,
         }
@@ -269,7 +268,9 @@ impl Zk {
             Ok(Err(Lost)) => Err(ZkError::away(format!("ZooKeeper {hosts}: nonsense instead of a session"))),
             Err(_) => {
                 let within = CONNECT_WITHIN.as_secs_f64();
-                Err(ZkError::away(format!("ZooKeeper {hosts} cannot be reached: no session within {within} s")))
+                Err(ZkError::away(format!(
+                    "ZooKeeper {hosts} cannot be reached: no session within {within} s"
+                )))
             }
         }
     }

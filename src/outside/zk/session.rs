@@ -50,6 +50,11 @@ impl Session {
         self.client.session_id().0
     }
 
+    /// The servers, for people.
+    pub fn hosts(&self) -> &str {
+        &self.hosts
+    }
+
     /// How long it lives without a connection, as agreed with the server.
     pub fn life(&self) -> Duration {
         self.client.session_timeout()
@@ -159,7 +164,8 @@ impl Session {
     /// # Errors
     /// As [`Session::read`].
     pub async fn read_and_watch(&self, path: &str) -> Result<Option<(Bytes, Stat, Once)>, ZkError> {
-        let read = self.ask("read", path, async |client| found(client.get_and_watch_data(path).await)).await?;
+        let read =
+            self.ask("read", path, async |client| found(client.get_and_watch_data(path).await)).await?;
         Ok(read.map(|(data, stat, watcher)| (data.into(), stat, Once(watcher))))
     }
 
