@@ -9,6 +9,7 @@ mod overlay;
 mod remote;
 mod services;
 mod tls;
+mod zk;
 
 use super::node::Node;
 use super::plan::Plan;
