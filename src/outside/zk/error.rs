@@ -34,11 +34,18 @@ pub struct ZkError {
 }
 
 impl ZkError {
-    pub(super) fn away(text: String) -> Self {
-        Self { kind: Kind::Away, part: None, text }
+    /// Nobody answered.
+    pub(crate) fn away(hosts: &str, why: &str) -> Self {
+        Self::new(Kind::Away, hosts, why)
     }
 
-    pub(super) fn of(what: &str, error: &Error) -> Self {
+    /// What a caller makes of an answer.
+    pub(crate) fn new(kind: Kind, hosts: &str, why: &str) -> Self {
+        let cannot = if matches!(kind, Kind::Away | Kind::Forbidden) { " cannot be asked" } else { "" };
+        Self { kind, part: None, text: format!("ZooKeeper {hosts}{cannot}: {why}") }
+    }
+
+    pub(super) fn of(hosts: &str, what: &str, error: &Error) -> Self {
         let kind = match error {
             Error::NoNode => Kind::Missing,
             Error::NodeExists => Kind::Exists,
@@ -52,14 +59,14 @@ impl ZkError {
             | Error::NotReadOnly => Kind::Refused,
             _ => Kind::Away,
         };
-        Self { kind, part: None, text: format!("{what}: {error}") }
+        Self::new(kind, hosts, &format!("{what}: {error}"))
     }
 
-    pub(super) fn of_several(what: &str, error: &MultiWriteError) -> Self {
+    pub(super) fn of_several(hosts: &str, what: &str, error: &MultiWriteError) -> Self {
         match error {
-            MultiWriteError::RequestFailed { source } => Self::of(what, source),
+            MultiWriteError::RequestFailed { source } => Self::of(hosts, what, source),
             MultiWriteError::OperationFailed { index, source } => {
-                Self { part: Some(*index), ..Self::of(what, source) }
+                Self { part: Some(*index), ..Self::of(hosts, what, source) }
             }
         }
     }

@@ -262,15 +262,13 @@ impl Zk {
         match timeout(CONNECT_WITHIN, connecting).await {
             Ok(Ok(Ok(client))) => Ok(Session::new(client, hosts.into())),
             Ok(Ok(Err(zookeeper_client::Error::NoHosts))) => {
-                Err(ZkError::away(format!("ZooKeeper {hosts} cannot be reached")))
+                Err(ZkError::away(&hosts, "no server takes connections"))
             }
-            Ok(Ok(Err(error))) => Err(ZkError::of(&format!("ZooKeeper {hosts}: no session"), &error)),
-            Ok(Err(Lost)) => Err(ZkError::away(format!("ZooKeeper {hosts}: nonsense instead of a session"))),
+            Ok(Ok(Err(error))) => Err(ZkError::of(&hosts, "no session", &error)),
+            Ok(Err(Lost)) => Err(ZkError::away(&hosts, "it talks nonsense")),
             Err(_) => {
                 let within = CONNECT_WITHIN.as_secs_f64();
-                Err(ZkError::away(format!(
-                    "ZooKeeper {hosts} cannot be reached: no session within {within} s"
-                )))
+                Err(ZkError::away(&hosts, &format!("no session within {within} s")))
             }
         }
     }

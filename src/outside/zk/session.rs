@@ -89,17 +89,13 @@ impl Session {
     }
 
     /// Why nothing can be asked while it is not connected.
-    pub(super) fn lost(&self) -> ZkError {
+    pub fn lost(&self) -> ZkError {
         let why = match self.client.state() {
             SessionState::Expired => "the session is expired",
             SessionState::AuthFailed => "it does not believe who we are",
             _ => "the connection is lost",
         };
-        ZkError::away(format!("ZooKeeper {}: {why}", self.hosts))
-    }
-
-    fn what(&self, what: &str, path: &str) -> String {
-        format!("ZooKeeper {}: {what} {path}", self.hosts)
+        ZkError::away(&self.hosts, why)
     }
 
     /// A call. Its time begins when it may be sent.
@@ -108,7 +104,7 @@ impl Session {
         what: &str,
         path: &str,
         call: impl AsyncFnOnce(&Client) -> Result<T, E>,
-        error: impl FnOnce(&str, &E) -> ZkError,
+        error: impl FnOnce(&str, &str, &E) -> ZkError,
     ) -> Result<T, ZkError> {
         let _place = self.in_flight.acquire().await;
         if !self.is_connected() {
@@ -116,11 +112,11 @@ impl Session {
         }
         match timeout(ANSWER_WITHIN, Lost::guard(call(&self.client))).await {
             Ok(Ok(Ok(value))) => Ok(value),
-            Ok(Ok(Err(wrong))) => Err(error(&self.what(what, path), &wrong)),
+            Ok(Ok(Err(wrong))) => Err(error(&self.hosts, &format!("{what} {path}"), &wrong)),
             Ok(Err(Lost)) => Err(self.lost()),
             Err(_) => {
                 let within = ANSWER_WITHIN.as_secs_f64();
-                Err(ZkError::away(format!("{}: no answer within {within} s", self.what(what, path))))
+                Err(ZkError::away(&self.hosts, &format!("{what} {path}: no answer within {within} s")))
             }
         }
     }

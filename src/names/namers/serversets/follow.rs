@@ -93,10 +93,10 @@ impl Set<'_> {
             loop {
                 tokio::select! {
                     changed = self.watched.changed() => {
-                        changed.map_err(|Lost| self.lost())?;
+                        changed.map_err(|Lost| self.session.lost())?;
                         // What came together is read together.
                         while let Some(more) = self.watched.changed().now_or_never() {
-                            more.map_err(|Lost| self.lost())?;
+                            more.map_err(|Lost| self.session.lost())?;
                         }
                         self.list().await?;
                         break;
@@ -120,15 +120,9 @@ impl Set<'_> {
         }
     }
 
-    fn lost(&self) -> ZkError {
-        let text = format!("ZooKeeper {}: the connection is lost", self.session.hosts());
-        ZkError { kind: Kind::Away, part: None, text }
-    }
-
     fn hidden(&self, child: &str) -> ZkError {
-        let (hosts, node) = (self.session.hosts(), &self.place.node);
-        let text = format!("ZooKeeper {hosts}: we may not read {node}/{child}, and know no other member");
-        ZkError { kind: Kind::Forbidden, part: None, text }
+        let why = format!("we may not read {}/{child}, and know no other member", self.place.node);
+        ZkError::new(Kind::Forbidden, self.session.hosts(), &why)
     }
 
     /// Reads which children there are now, and those that are new.
@@ -137,8 +131,8 @@ impl Set<'_> {
         let children: BTreeSet<_> =
             children.into_iter().filter(|child| is_member(child) || is_vector(child)).collect();
         if children.len() > MAX_MEMBERS {
-            let text = format!("{} has more than {MAX_MEMBERS} members", self.place.node);
-            return Err(ZkError { kind: Kind::Refused, part: None, text });
+            let why = format!("{} has more than {MAX_MEMBERS} members", self.place.node);
+            return Err(ZkError::new(Kind::Refused, self.session.hosts(), &why));
         }
         self.parts.retain(|child, _| children.contains(child));
         self.unread.retain(|child| children.contains(child));
