@@ -20,10 +20,12 @@ pub use zookeeper_client::{MultiWriter, Stat};
 use muxgate_wire::name::Path;
 use parking_lot::Mutex as Shared;
 use std::fmt;
-use std::sync::{Arc, Weak};
+use std::sync::{Arc, OnceLock, Weak};
 use std::time::Duration;
+use tokio::runtime::{Builder, Runtime};
 use tokio::sync::Mutex;
 use tokio::time::{Instant, timeout};
+use tokio_util::task::AbortOnDropHandle;
 use zookeeper_client::Client;
 
 /// Time limit of each call. A server that froze is noticed within it.
@@ -258,20 +260,33 @@ impl Zk {
         if let Some(auth) = &self.params.auth {
             connector = connector.with_auth(&auth.scheme, auth.id.as_bytes());
         }
-        let connecting = Lost::guard(connector.connect(&hosts));
+        let connecting = {
+            let hosts = hosts.clone();
+            let runtime = apart().map_err(|error| ZkError::away(&hosts, &format!("no thread: {error}")))?;
+            AbortOnDropHandle::new(runtime.spawn(async move { connector.connect(&hosts).await }))
+        };
         match timeout(CONNECT_WITHIN, connecting).await {
             Ok(Ok(Ok(client))) => Ok(Session::new(client, hosts.into())),
             Ok(Ok(Err(zookeeper_client::Error::NoHosts))) => {
                 Err(ZkError::away(&hosts, "no server takes connections"))
             }
             Ok(Ok(Err(error))) => Err(ZkError::of(&hosts, "no session", &error)),
-            Ok(Err(Lost)) => Err(ZkError::away(&hosts, "it talks nonsense")),
+            Ok(Err(_)) => Err(ZkError::away(&hosts, "it talks nonsense")),
             Err(_) => {
                 let within = CONNECT_WITHIN.as_secs_f64();
                 Err(ZkError::away(&hosts, &format!("no session within {within} s")))
             }
         }
     }
+}
+
+/// The library's own tasks run on a thread of their own: they outlive whatever runtime asked first, and get to close their sessions
+/// when everything else has ended.
+fn apart() -> std::io::Result<&'static Runtime> {
+    static APART: OnceLock<std::io::Result<Runtime>> = OnceLock::new();
+    let start =
+        || Builder::new_multi_thread().worker_threads(1).thread_name("zookeeper").enable_all().build();
+    APART.get_or_init(start).as_ref().map_err(|error| error.kind().into())
 }
 
 #[cfg(test)]

@@ -1,4 +1,6 @@
-//! Server sets in a real ZooKeeper.
+//! A real ZooKeeper: server sets found and announced, tables kept.
+
+mod storage;
 
 use muxgate::outside::zk::{Params, Session, Zk};
 use muxgate_testkit::drill::{Drill, Echoes};
