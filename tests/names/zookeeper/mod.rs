@@ -1,5 +1,6 @@
 //! A real ZooKeeper: server sets found and announced, tables kept.
 
+mod announce;
 mod storage;
 
 use muxgate::outside::zk::{Params, Session, Zk};
