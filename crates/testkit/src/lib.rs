@@ -31,6 +31,7 @@ pub mod tunnel;
 pub mod until;
 pub mod walk;
 pub mod zipkin;
+pub mod zookeeper;
 
 pub use backend::Backend;
 pub use caller::Caller;
@@ -38,3 +39,4 @@ pub use gateway::Gateway;
 pub use proc::Proc;
 pub use tunnel::Tunnel;
 pub use until::until;
+pub use zookeeper::ZooKeeper;

@@ -1,6 +1,7 @@
 //! The namers that a configuration can ask for: each kind's settings, and how it is built of them.
 
 use super::dns::Hosts;
+use super::serversets::{self, Serversets};
 use super::{fs, k8s};
 use crate::names::namer::Namer;
 use crate::names::source::Discovered;
@@ -22,6 +23,8 @@ pub enum Discovery {
     Fs(fs::Params),
     /// `io.l5d.k8s`, `io.l5d.k8s.ns`: EndpointSlices of Kubernetes.
     K8s(k8s::Params),
+    /// `io.l5d.serversets`: server sets in ZooKeeper.
+    Serversets(serversets::Params),
 }
 
 impl Discovery {
@@ -36,6 +39,9 @@ impl Discovery {
                 let source = k8s::K8s::new(params).map_err(|error| error.text)?;
                 Arc::new(Discovered::new(prefix, source, Arc::clone(&env.hosts)))
             }
+            Self::Serversets(params) => {
+                Arc::new(Discovered::new(prefix, Serversets::new(params), Arc::clone(&env.hosts)))
+            }
         })
     }
 
@@ -44,6 +50,7 @@ impl Discovery {
         match self {
             Self::Fs(params) => params.doubt(),
             Self::K8s(params) => params.doubt(),
+            Self::Serversets(_) => None,
         }
     }
 }
@@ -54,6 +61,7 @@ impl fmt::Display for Discovery {
         match self {
             Self::Fs(params) => params.fmt(f),
             Self::K8s(params) => params.fmt(f),
+            Self::Serversets(params) => params.fmt(f),
         }
     }
 }
