@@ -9,6 +9,7 @@
 pub mod conformance;
 pub mod embedded;
 mod version;
+pub mod zk;
 
 pub use version::Version;
 
