@@ -8,7 +8,7 @@ use crate::flow::accept::Listener;
 use crate::flow::{self, Flow, dispatch};
 use crate::names::announce::Announcement;
 use crate::names::namers::configured::Env;
-use crate::names::{Binder, Namer, namers};
+use crate::names::{Base, Binder, Namer, namers};
 use crate::observe::span::{Recorder, Settings};
 use crate::observe::{Registry, Ring, Tracer, Zipkin};
 use async_trait::async_trait;
@@ -76,7 +76,7 @@ impl Gateway {
             None => None,
         };
         let tracer = tracer(&plan, &registry, ring.clone(), zipkin.clone());
-        let (dtab, base) = watch::channel(plan.dtab().clone());
+        let (dtab, base) = watch::channel(Base::from(plan.dtab().clone()));
         let binder = Arc::new(Binder::new(all_namers(&plan)?.into_iter().collect(), base));
         let certificates = Certificates::start(&plan, &registry)?;
         let flow = Flow::new(parts(&plan, certificates, Arc::clone(&binder), Arc::clone(&registry), tracer));
@@ -259,7 +259,7 @@ struct Shown {
     flow: Flow,
     binder: Arc<Binder>,
     /// The base table's source; it lives as long as the gateway.
-    _dtab: watch::Sender<Dtab>,
+    _dtab: watch::Sender<Base>,
 }
 
 #[async_trait]

@@ -200,7 +200,7 @@ fn binder(case: &Value) -> (Binder, BTreeMap<String, Arc<Fake>>) {
         Arc::new(namer) as Arc<dyn Namer>
     });
     let namers = namers(fakes.values().map(|fake| fake.clone() as Arc<dyn Namer>).chain(rewrites));
-    (Binder::new(namers, watch::channel(dtab(case)).1), fakes)
+    (Binder::new(namers, watch::channel(dtab(case).into()).1), fakes)
 }
 
 async fn bind(case: &Value, by_id: bool) -> Value {
