@@ -6,6 +6,7 @@ pub mod constant;
 pub mod dns;
 pub mod fs;
 pub mod inet;
+pub mod k8s;
 pub mod live;
 pub mod pattern;
 pub mod rewrite;
