@@ -31,10 +31,10 @@ error: `zkAddrs` has 0 servers
   = help: from one to 16; for example `zkAddrs: [{host: zk1.example.org, port: 2181}]`
 
 error: `zk1:2181,zk2:2181` is no host
- --> gate.yaml:4:67
+ --> gate.yaml:4:62
   |
 4 | - {kind: io.l5d.serversets, prefix: /b, zkAddrs: [{host: "zk1:2181,zk2:2181"}]}
-  |                                                                   ^
+  |                                                              ^
   = help: the port is a key of its own, and so is every further server
 
 error: `port` is 0
