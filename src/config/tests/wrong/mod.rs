@@ -8,6 +8,7 @@ mod names;
 mod overlay;
 mod rules;
 mod tls;
+mod zookeeper;
 
 use crate::config::parse;
 
@@ -20,10 +21,18 @@ struct Case {
 
 #[test]
 fn every_mistake_is_explained() {
-    for Case { about, file, said } in
-        [form::CASES, listeners::CASES, names::CASES, rules::CASES, edges::CASES, tls::CASES, overlay::CASES]
-            .into_iter()
-            .flatten()
+    for Case { about, file, said } in [
+        form::CASES,
+        listeners::CASES,
+        names::CASES,
+        rules::CASES,
+        edges::CASES,
+        tls::CASES,
+        overlay::CASES,
+        zookeeper::CASES,
+    ]
+    .into_iter()
+    .flatten()
     {
         let report = match parse("gate.yaml", file) {
             Ok(plan) => format!("taken: {plan:?}"),
