@@ -1,6 +1,7 @@
 //! What people write. The whole file is read, every mistake is noted, and only a file without any becomes a plan.
 
 mod clients;
+mod dns;
 mod listeners;
 mod namers;
 mod names;
@@ -20,7 +21,7 @@ const MAX_THREADS: u64 = 1024;
 
 const ROOT: Shape = Shape {
     what: "the file",
-    keys: &["admin", "threads", "telemetry", "namers", "dtab", "listeners", "services", "clients"],
+    keys: &["admin", "threads", "telemetry", "dns", "namers", "dtab", "listeners", "services", "clients"],
     strangers: &[
         ("servers", "servers are called `listeners` here"),
         ("server", "servers are called `listeners` here"),
@@ -55,6 +56,7 @@ fn plan(name: &str, file: &File<'_>, root: &Node) -> Option<Plan> {
     let fields = Fields::open(file, &ROOT, root)?;
     let (admin, grace) = observe::admin(&fields);
     let (zipkin, recent_traces) = observe::telemetry(&fields);
+    let dns = dns::dns(&fields);
     let namers = namers::namers(&fields);
     let dtab = names::dtab(&fields, namers.as_deref());
     let listeners = listeners::listeners(&fields, admin.as_ref());
@@ -69,6 +71,7 @@ fn plan(name: &str, file: &File<'_>, root: &Node) -> Option<Plan> {
         grace,
         zipkin,
         recent_traces,
+        dns,
         namers: namers?,
         dtab: dtab?,
         listeners: listeners?,

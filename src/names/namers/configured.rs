@@ -1,8 +1,9 @@
 //! The namers that a configuration can ask for: each kind's settings, and how it is built of them.
 
-use super::dns::Hosts;
-use super::fs;
+use super::dns::{self, Hosts};
+use super::{dnssrv, fs, pattern};
 use crate::names::namer::Namer;
+use crate::names::source::Discovered;
 use muxgate_wire::name::Path;
 use std::fmt;
 use std::sync::Arc;
@@ -12,6 +13,8 @@ use std::sync::Arc;
 pub struct Env {
     /// Follows host names; tasks of namers run where its tasks do.
     pub hosts: Arc<Hosts>,
+    /// Which DNS servers are asked, unless a namer has its own.
+    pub dns: dns::Params,
 }
 
 /// What a namer asks, and how.
@@ -19,6 +22,10 @@ pub struct Env {
 pub enum Discovery {
     /// `io.l5d.fs`: a folder in which each file is a service.
     Fs(fs::Params),
+    /// `io.l5d.dnssrv`: SRV records.
+    DnsSrv(dnssrv::Params),
+    /// `io.l5d.rewrite`: names that become other names.
+    Rewrite(pattern::Rewrite),
 }
 
 impl Discovery {
@@ -29,6 +36,8 @@ impl Discovery {
     pub fn build(&self, prefix: Path, env: &Env) -> Result<Arc<dyn Namer>, String> {
         Ok(match self {
             Self::Fs(params) => Arc::new(fs::Fs::new(prefix, &params.root, Arc::clone(&env.hosts))),
+            Self::DnsSrv(params) => Arc::new(dnssrv(prefix, params, env)),
+            Self::Rewrite(rewrite) => Arc::new(pattern::Rewriter::new(prefix, rewrite.clone())),
         })
     }
 
@@ -36,6 +45,7 @@ impl Discovery {
     pub fn doubt(&self) -> Option<String> {
         match self {
             Self::Fs(params) => params.doubt(),
+            Self::DnsSrv(_) | Self::Rewrite(_) => None,
         }
     }
 }
@@ -45,6 +55,17 @@ impl fmt::Display for Discovery {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Fs(params) => params.fmt(f),
+            Self::DnsSrv(params) => params.fmt(f),
+            Self::Rewrite(rewrite) => rewrite.fmt(f),
         }
     }
+}
+
+fn dnssrv(prefix: Path, params: &dnssrv::Params, env: &Env) -> Discovered {
+    let own = dns::Params { servers: params.servers.clone(), ..env.dns.clone() };
+    let (client, hosts) = match params.servers.is_empty() {
+        true => (dns::Client::new(&env.dns), Arc::clone(&env.hosts)),
+        false => (dns::Client::new(&own), Hosts::new(dns::Client::new(&own))),
+    };
+    Discovered::new(prefix, dnssrv::DnsSrv::new(Arc::new(client), params.refresh), hosts)
 }

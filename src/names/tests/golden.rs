@@ -2,7 +2,7 @@
 
 use super::fake::{Fake, fakes, namers, path};
 use crate::names::namers::fs::file;
-use crate::names::namers::pattern::{Pattern, Rewriter};
+use crate::names::namers::pattern::{Pattern, Rewrite, Rewriter};
 use crate::names::{
     Answer, BindState, Binder, Binding, Bound, Delegation, Kind, Lookup, Named, Namer, State,
 };
@@ -157,8 +157,10 @@ fn binder(case: &Value) -> (Binder, BTreeMap<String, Arc<Fake>>) {
     let fakes = fakes(case);
     let rewrites = case["rewrite"].as_object().cloned().unwrap_or_default();
     let rewrites = rewrites.iter().map(|(prefix, rewrite)| {
-        let namer = Rewriter::new(path(prefix), text(rewrite, "pattern"), text(rewrite, "name")).unwrap();
-        Arc::new(namer) as Arc<dyn Namer>
+        let [pattern, name] = ["pattern", "name"].map(|key| Pattern::parse(text(rewrite, key)).unwrap());
+        let rewrite = Rewrite { pattern, name };
+        assert_eq!(rewrite.unknown(), None);
+        Arc::new(Rewriter::new(path(prefix), rewrite)) as Arc<dyn Namer>
     });
     let namers = namers(fakes.values().map(|fake| fake.clone() as Arc<dyn Namer>).chain(rewrites));
     (Binder::new(namers, watch::channel(dtab(case)).1), fakes)
