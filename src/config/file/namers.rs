@@ -2,6 +2,7 @@
 
 mod dnssrv;
 mod fs;
+mod k8s;
 mod rewrite;
 
 use super::{Fields, Shape};
@@ -17,7 +18,7 @@ struct Kind {
     read: fn(&Fields<'_>) -> Option<Discovery>,
 }
 
-const KINDS: &[&Kind] = &[&fs::KIND, &dnssrv::KIND, &rewrite::KIND];
+const KINDS: &[&Kind] = &[&fs::KIND, &dnssrv::KIND, &rewrite::KIND, &k8s::KIND, &k8s::KIND_NS];
 
 /// Items whose kind is not known: only that is said of them.
 const UNKNOWN: Shape = Shape { what: "a namer", keys: &["kind"], strangers: &[] };

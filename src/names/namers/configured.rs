@@ -1,7 +1,7 @@
 //! The namers that a configuration can ask for: each kind's settings, and how it is built of them.
 
 use super::dns::{self, Hosts};
-use super::{dnssrv, fs, pattern};
+use super::{dnssrv, fs, k8s, pattern};
 use crate::names::namer::Namer;
 use crate::names::source::Discovered;
 use muxgate_wire::name::Path;
@@ -26,6 +26,8 @@ pub enum Discovery {
     DnsSrv(dnssrv::Params),
     /// `io.l5d.rewrite`: names that become other names.
     Rewrite(pattern::Rewrite),
+    /// `io.l5d.k8s`, `io.l5d.k8s.ns`: EndpointSlices of Kubernetes.
+    K8s(k8s::Params),
 }
 
 impl Discovery {
@@ -38,6 +40,10 @@ impl Discovery {
             Self::Fs(params) => Arc::new(fs::Fs::new(prefix, &params.root, Arc::clone(&env.hosts))),
             Self::DnsSrv(params) => Arc::new(dnssrv(prefix, params, env)),
             Self::Rewrite(rewrite) => Arc::new(pattern::Rewriter::new(prefix, rewrite.clone())),
+            Self::K8s(params) => {
+                let source = k8s::K8s::new(params).map_err(|error| error.text)?;
+                Arc::new(Discovered::new(prefix, source, Arc::clone(&env.hosts)))
+            }
         })
     }
 
@@ -46,6 +52,7 @@ impl Discovery {
         match self {
             Self::Fs(params) => params.doubt(),
             Self::DnsSrv(_) | Self::Rewrite(_) => None,
+            Self::K8s(params) => params.doubt(),
         }
     }
 }
@@ -57,6 +64,7 @@ impl fmt::Display for Discovery {
             Self::Fs(params) => params.fmt(f),
             Self::DnsSrv(params) => params.fmt(f),
             Self::Rewrite(rewrite) => rewrite.fmt(f),
+            Self::K8s(params) => params.fmt(f),
         }
     }
 }

@@ -7,6 +7,7 @@ pub mod dns;
 pub mod dnssrv;
 pub mod fs;
 pub mod inet;
+pub mod k8s;
 pub mod live;
 pub mod pattern;
 pub mod rewrite;
