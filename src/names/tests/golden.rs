@@ -7,6 +7,7 @@ use crate::names::{
     Answer, BindState, Binder, Binding, Bound, Delegation, Kind, Lookup, Named, Namer, State,
 };
 use bytes::Bytes;
+use muxgate_rpc::headers::tables::Tables;
 use muxgate_wire::name::{Dtab, NameTree, Path, Prefix, shares};
 use muxgate_wire::pairs::Pairs;
 use serde_json::{Value, json};
@@ -17,7 +18,7 @@ use tokio::sync::watch;
 
 const FILE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/golden/dtab-cases.json");
 
-/// Cases of each op. The last four belong to other namers and to HTTP, whose tests run them.
+/// Cases of each op. The last three belong to another namer, whose tests run them.
 const COUNTS: &[(&str, usize)] = &[
     ("bind", 120),
     ("bind_l5d", 14),
@@ -66,7 +67,7 @@ async fn all_cases() {
     println!("{ran} cases ran; by op: {seen:?}");
     assert!(wrong.is_empty(), "{} cases differ:\n{}", wrong.len(), wrong.join("\n"));
     assert_eq!(seen, COUNTS.iter().map(|(op, count)| (op.to_string(), *count)).collect());
-    assert_eq!((ran, seen.values().sum::<usize>()), (316, 344));
+    assert_eq!((ran, seen.values().sum::<usize>()), (322, 344));
 }
 
 /// What we make of a case, in the form of its `expect`; `None` if it belongs elsewhere.
@@ -121,8 +122,18 @@ async fn run(op: &str, case: &Value) -> Option<Value> {
             let lines = lines.iter().map(|line| json!({"host": *line.host, "port": line.port, "weight": line.weight}));
             Value::from_iter(lines)
         })),
+        "http_dtab" => result(header_tables(case).map(|table| dtab_json(&table))),
         _ => return None,
     })
+}
+
+fn header_tables(case: &Value) -> Result<Dtab, muxgate_rpc::Failure> {
+    let mut tables = Tables::default();
+    for header in case["headers"].as_array().unwrap() {
+        let [key, value] = [0, 1].map(|at| header[at].as_str().unwrap().to_owned());
+        assert!(tables.take(key.as_bytes(), &Bytes::from(value))?, "{key} is one of ours");
+    }
+    tables.read()
 }
 
 fn text<'a>(case: &'a Value, key: &str) -> &'a str {
