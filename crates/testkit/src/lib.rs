@@ -8,6 +8,7 @@ pub mod backend;
 pub mod caller;
 pub mod certs;
 pub mod collector;
+pub mod etcd;
 pub mod finagle;
 pub mod gateway;
 pub mod hex;
