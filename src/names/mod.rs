@@ -5,6 +5,7 @@
 //! Namers ask the world. This room knows neither the flow of requests nor the configuration.
 
 pub mod addr;
+pub mod announce;
 pub mod binder;
 pub mod delegate;
 pub mod explain;

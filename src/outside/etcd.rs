@@ -170,8 +170,7 @@ impl Node {
             answer = self.post(&whole, &body, within).await?;
         }
         self.http.expect_ok(&Method::POST, &whole, &answer)?;
-        let wrong =
-            |error| EtcdError::Unavailable(format!("POST {}{whole}: {error}", self.http.base()));
+        let wrong = |error| EtcdError::Unavailable(format!("POST {}{whole}: {error}", self.http.base()));
         serde_json::from_slice(&answer.body).map_err(wrong)
     }
 

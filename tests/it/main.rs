@@ -11,6 +11,7 @@ mod cases;
 mod classes;
 mod compression;
 mod contexts;
+mod discovery;
 mod drain;
 mod forms;
 mod garbage;

@@ -1,5 +1,6 @@
 //! What people write. The whole file is read, every mistake is noted, and only a file without any becomes a plan.
 
+mod announcers;
 mod clients;
 mod listeners;
 mod namers;
@@ -9,6 +10,7 @@ mod overlay;
 mod remote;
 mod services;
 mod tls;
+mod zk;
 
 use super::node::Node;
 use super::plan::Plan;
@@ -20,7 +22,17 @@ const MAX_THREADS: u64 = 1024;
 
 const ROOT: Shape = Shape {
     what: "the file",
-    keys: &["admin", "threads", "telemetry", "namers", "dtab", "listeners", "services", "clients"],
+    keys: &[
+        "admin",
+        "threads",
+        "telemetry",
+        "namers",
+        "announcers",
+        "dtab",
+        "listeners",
+        "services",
+        "clients",
+    ],
     strangers: &[
         ("servers", "servers are called `listeners` here"),
         ("server", "servers are called `listeners` here"),
@@ -57,7 +69,8 @@ fn plan(name: &str, file: &File<'_>, root: &Node) -> Option<Plan> {
     let (zipkin, recent_traces) = observe::telemetry(&fields);
     let namers = namers::namers(&fields);
     let dtab = names::dtab(&fields, namers.as_deref());
-    let listeners = listeners::listeners(&fields, admin.as_ref());
+    let announcers = announcers::announcers(&fields);
+    let listeners = listeners::listeners(&fields, admin.as_ref(), announcers.as_deref());
     let services = services::services(&fields, &listeners);
     let clients = clients::clients(&fields, namers.as_deref());
     let threads = fields.count("threads", 1..=MAX_THREADS, "leave the key out for half of the cores");
@@ -71,7 +84,7 @@ fn plan(name: &str, file: &File<'_>, root: &Node) -> Option<Plan> {
         recent_traces,
         namers: namers?,
         dtab: dtab?,
-        listeners: listeners?,
+        listeners: announcers.and(listeners)?,
         services,
         clients,
     })

@@ -1,6 +1,8 @@
 //! `namers`: the list, and a file for each kind.
 
 mod fs;
+mod k8s;
+mod serversets;
 
 use super::{Fields, Shape};
 use crate::config::plan::Namer;
@@ -15,7 +17,7 @@ struct Kind {
     read: fn(&Fields<'_>) -> Option<Discovery>,
 }
 
-const KINDS: &[&Kind] = &[&fs::KIND];
+const KINDS: &[&Kind] = &[&fs::KIND, &k8s::KIND, &k8s::KIND_NS, &serversets::KIND];
 
 /// Items whose kind is not known: only that is said of them.
 const UNKNOWN: Shape = Shape { what: "a namer", keys: &["kind"], strangers: &[] };

@@ -53,3 +53,11 @@ pub(super) fn header(fields: &Fields<'_>, key: &str, name: &'static str) -> Opti
         }
     }
 }
+
+/// `tokenFile`: a bearer token, which is read again for each request.
+pub(super) fn token_file(fields: &Fields<'_>) -> Option<Credentials> {
+    if fields.get("tokenFile").is_none() {
+        return Some(Credentials::None);
+    }
+    Some(Credentials::TokenFile(fields.word("tokenFile")?.into()))
+}

@@ -1,8 +1,10 @@
 //! The namers that a configuration can ask for: each kind's settings, and how it is built of them.
 
 use super::dns::Hosts;
-use super::fs;
+use super::serversets::{self, Serversets};
+use super::{fs, k8s};
 use crate::names::namer::Namer;
+use crate::names::source::Discovered;
 use muxgate_wire::name::Path;
 use std::fmt;
 use std::sync::Arc;
@@ -19,6 +21,10 @@ pub struct Env {
 pub enum Discovery {
     /// `io.l5d.fs`: a folder in which each file is a service.
     Fs(fs::Params),
+    /// `io.l5d.k8s`, `io.l5d.k8s.ns`: EndpointSlices of Kubernetes.
+    K8s(k8s::Params),
+    /// `io.l5d.serversets`: server sets in ZooKeeper.
+    Serversets(serversets::Params),
 }
 
 impl Discovery {
@@ -29,6 +35,13 @@ impl Discovery {
     pub fn build(&self, prefix: Path, env: &Env) -> Result<Arc<dyn Namer>, String> {
         Ok(match self {
             Self::Fs(params) => Arc::new(fs::Fs::new(prefix, &params.root, Arc::clone(&env.hosts))),
+            Self::K8s(params) => {
+                let source = k8s::K8s::new(params).map_err(|error| error.text)?;
+                Arc::new(Discovered::new(prefix, source, Arc::clone(&env.hosts)))
+            }
+            Self::Serversets(params) => {
+                Arc::new(Discovered::new(prefix, Serversets::new(params), Arc::clone(&env.hosts)))
+            }
         })
     }
 
@@ -36,6 +49,8 @@ impl Discovery {
     pub fn doubt(&self) -> Option<String> {
         match self {
             Self::Fs(params) => params.doubt(),
+            Self::K8s(params) => params.doubt(),
+            Self::Serversets(_) => None,
         }
     }
 }
@@ -45,6 +60,8 @@ impl fmt::Display for Discovery {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Fs(params) => params.fmt(f),
+            Self::K8s(params) => params.fmt(f),
+            Self::Serversets(params) => params.fmt(f),
         }
     }
 }
