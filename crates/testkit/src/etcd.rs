@@ -86,7 +86,8 @@ impl Etcd {
     /// # Panics
     /// If it does not say that it has.
     pub async fn put_all(&self, entries: impl IntoIterator<Item = (String, String)>) {
-        let put = |(key, value): (String, String)| json!({"request_put": {"key": b64(&key), "value": b64(&value)}});
+        let put =
+            |(key, value): (String, String)| json!({"request_put": {"key": b64(&key), "value": b64(&value)}});
         let puts: Vec<Value> = entries.into_iter().map(put).collect();
         for some in puts.chunks(BATCH) {
             self.ask("kv/txn", &json!({"success": some})).await;

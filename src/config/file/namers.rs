@@ -1,5 +1,6 @@
 //! `namers`: the list, and a file for each kind.
 
+mod etcd;
 mod fs;
 mod k8s;
 mod serversets;
@@ -17,7 +18,7 @@ struct Kind {
     read: fn(&Fields<'_>) -> Option<Discovery>,
 }
 
-const KINDS: &[&Kind] = &[&fs::KIND, &k8s::KIND, &k8s::KIND_NS, &serversets::KIND];
+const KINDS: &[&Kind] = &[&etcd::KIND, &fs::KIND, &k8s::KIND, &k8s::KIND_NS, &serversets::KIND];
 
 /// Items whose kind is not known: only that is said of them.
 const UNKNOWN: Shape = Shape { what: "a namer", keys: &["kind"], strangers: &[] };

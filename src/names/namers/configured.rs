@@ -2,7 +2,7 @@
 
 use super::dns::Hosts;
 use super::serversets::{self, Serversets};
-use super::{fs, k8s};
+use super::{etcd, fs, k8s};
 use crate::names::namer::Namer;
 use crate::names::source::Discovered;
 use muxgate_wire::name::Path;
@@ -19,6 +19,8 @@ pub struct Env {
 /// What a namer asks, and how.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Discovery {
+    /// `io.l5d.etcd`: keys in etcd.
+    Etcd(etcd::Params),
     /// `io.l5d.fs`: a folder in which each file is a service.
     Fs(fs::Params),
     /// `io.l5d.k8s`, `io.l5d.k8s.ns`: EndpointSlices of Kubernetes.
@@ -34,6 +36,10 @@ impl Discovery {
     /// Files or addresses that cannot be used at all. A source that cannot be reached is none: names are failed until it can.
     pub fn build(&self, prefix: Path, env: &Env) -> Result<Arc<dyn Namer>, String> {
         Ok(match self {
+            Self::Etcd(params) => {
+                let source = etcd::EtcdSource::new(params).map_err(|error| error.text)?;
+                Arc::new(Discovered::new(prefix, source, Arc::clone(&env.hosts)))
+            }
             Self::Fs(params) => Arc::new(fs::Fs::new(prefix, &params.root, Arc::clone(&env.hosts))),
             Self::K8s(params) => {
                 let source = k8s::K8s::new(params).map_err(|error| error.text)?;
@@ -50,7 +56,7 @@ impl Discovery {
         match self {
             Self::Fs(params) => params.doubt(),
             Self::K8s(params) => params.doubt(),
-            Self::Serversets(_) => None,
+            Self::Etcd(_) | Self::Serversets(_) => None,
         }
     }
 }
@@ -59,6 +65,7 @@ impl Discovery {
 impl fmt::Display for Discovery {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
+            Self::Etcd(params) => params.fmt(f),
             Self::Fs(params) => params.fmt(f),
             Self::K8s(params) => params.fmt(f),
             Self::Serversets(params) => params.fmt(f),

@@ -4,6 +4,7 @@
 pub mod configured;
 pub mod constant;
 pub mod dns;
+pub mod etcd;
 pub mod fs;
 pub mod inet;
 pub mod k8s;
