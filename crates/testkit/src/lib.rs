@@ -10,6 +10,7 @@ pub mod certs;
 pub mod collector;
 pub mod dnsmasq;
 pub mod drill;
+pub mod etcd;
 pub mod finagle;
 pub mod gateway;
 pub mod hex;
@@ -36,6 +37,7 @@ pub mod zookeeper;
 
 pub use backend::Backend;
 pub use caller::Caller;
+pub use etcd::Etcd;
 pub use gateway::Gateway;
 pub use proc::Proc;
 pub use tunnel::Tunnel;

@@ -1,6 +1,7 @@
 //! `namers`: the list, and a file for each kind.
 
 mod dnssrv;
+mod etcd;
 mod fs;
 mod k8s;
 mod rewrite;
@@ -20,7 +21,7 @@ struct Kind {
 }
 
 const KINDS: &[&Kind] =
-    &[&fs::KIND, &dnssrv::KIND, &rewrite::KIND, &k8s::KIND, &k8s::KIND_NS, &serversets::KIND];
+    &[&fs::KIND, &dnssrv::KIND, &etcd::KIND, &rewrite::KIND, &k8s::KIND, &k8s::KIND_NS, &serversets::KIND];
 
 /// Items whose kind is not known: only that is said of them.
 const UNKNOWN: Shape = Shape { what: "a namer", keys: &["kind"], strangers: &[] };

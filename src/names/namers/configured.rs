@@ -2,7 +2,7 @@
 
 use super::dns::{self, Hosts};
 use super::serversets::{self, Serversets};
-use super::{dnssrv, fs, k8s, pattern};
+use super::{dnssrv, etcd, fs, k8s, pattern};
 use crate::names::namer::Namer;
 use crate::names::source::Discovered;
 use muxgate_wire::name::Path;
@@ -21,6 +21,8 @@ pub struct Env {
 /// What a namer asks, and how.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Discovery {
+    /// `io.l5d.etcd`: keys in etcd.
+    Etcd(etcd::Params),
     /// `io.l5d.fs`: a folder in which each file is a service.
     Fs(fs::Params),
     /// `io.l5d.dnssrv`: SRV records.
@@ -40,6 +42,10 @@ impl Discovery {
     /// Files or addresses that cannot be used at all. A source that cannot be reached is none: names are failed until it can.
     pub fn build(&self, prefix: Path, env: &Env) -> Result<Arc<dyn Namer>, String> {
         Ok(match self {
+            Self::Etcd(params) => {
+                let source = etcd::EtcdSource::new(params).map_err(|error| error.text)?;
+                Arc::new(Discovered::new(prefix, source, Arc::clone(&env.hosts)))
+            }
             Self::Fs(params) => Arc::new(fs::Fs::new(prefix, &params.root, Arc::clone(&env.hosts))),
             Self::DnsSrv(params) => Arc::new(dnssrv(prefix, params, env)),
             Self::Rewrite(rewrite) => Arc::new(pattern::Rewriter::new(prefix, rewrite.clone())),
@@ -59,7 +65,7 @@ impl Discovery {
             Self::Fs(params) => params.doubt(),
             Self::DnsSrv(_) | Self::Rewrite(_) => None,
             Self::K8s(params) => params.doubt(),
-            Self::Serversets(_) => None,
+            Self::Etcd(_) | Self::Serversets(_) => None,
         }
     }
 }
@@ -68,6 +74,7 @@ impl Discovery {
 impl fmt::Display for Discovery {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
+            Self::Etcd(params) => params.fmt(f),
             Self::Fs(params) => params.fmt(f),
             Self::DnsSrv(params) => params.fmt(f),
             Self::Rewrite(rewrite) => rewrite.fmt(f),
