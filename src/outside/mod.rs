@@ -2,3 +2,4 @@
 //! of the flow.
 
 pub mod http;
+pub mod kept;
