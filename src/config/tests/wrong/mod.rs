@@ -7,6 +7,7 @@ mod form;
 mod listeners;
 mod names;
 mod overlay;
+mod overrides;
 mod rules;
 mod tls;
 mod zookeeper;
@@ -30,6 +31,7 @@ fn every_mistake_is_explained() {
         edges::CASES,
         tls::CASES,
         overlay::CASES,
+        overrides::CASES,
         zookeeper::CASES,
         dns::CASES,
     ]
