@@ -113,12 +113,15 @@ impl Api {
     }
 }
 
-/// The query of a request: each key once. Malformed escapes stay as they are.
+/// The query of a request; of a key that is given twice, the last one counts.
 pub(super) struct Asked(HashMap<String, String>);
 
 impl Asked {
-    /// Reads a query. Unlike in forms, `+` is a plus in the values of namerd's clients as well as of people who type tags of
-    /// versions; a blank is written `%20`.
+    /// Reads a query. As in forms, `+` is a blank: namerd's clients write it so. No path or dtab holds a plus, and for tags of
+    /// versions a blank is one.
+    ///
+    /// # Errors
+    /// Escapes that make no text.
     pub(super) fn of(RawQuery(query): RawQuery) -> Result<Self, Refusal> {
         let mut found = HashMap::new();
         let query = query.unwrap_or_default();
@@ -159,7 +162,7 @@ fn unescape(text: &str) -> Option<String> {
     let mut rest = text.bytes();
     while let Some(byte) = rest.next() {
         if byte != b'%' {
-            bytes.push(byte);
+            bytes.push(if byte == b'+' { b' ' } else { byte });
             continue;
         }
         let digit = |byte: Option<u8>| char::from(byte?).to_digit(16);
@@ -176,9 +179,9 @@ mod tests {
     #[test]
     fn queries_are_read() {
         let asked = |text: &str| Asked::of(RawQuery(Some(text.into()))).map_err(|_| ());
-        let query = asked("path=%2F%23/a&watch=t&x&dtab=/a%20=>+/b=c&limit=7&&").unwrap();
+        let query = asked("path=%2F%23/a&watch=t&x&dtab=/a%20=>+/b%2B=c&limit=7&&").unwrap();
         assert_eq!(query.get("path"), Some("/#/a"));
-        assert_eq!(query.get("dtab"), Some("/a =>+/b=c"));
+        assert_eq!(query.get("dtab"), Some("/a => /b+=c"));
         assert_eq!(query.get("x"), Some(""));
         assert!(query.flag("watch") && !query.flag("x") && !query.flag("y"));
         assert_eq!(query.count("limit", 1, 5).map_err(|_| ()), Ok(5));

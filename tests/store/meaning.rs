@@ -33,7 +33,7 @@ async fn names_are_bound_and_followed_as_namerd_tells_it() {
     let addr = store.json("/api/1/addr/default?path=/%23/io.l5d.fs/users").await;
     assert_eq!((&addr["type"], &addr["addrs"][0]["port"]), (&json!("bound"), &json!(8080)));
     assert_eq!(store.json("/api/1/addr/default?path=/%23/io.l5d.fs/none").await, json!({"type": "neg"}));
-    let local = store.json("/api/1/bind/default?path=/x&dtab=/x%20=>%20/$/nil").await;
+    let local = store.json("/api/1/bind/default?path=/x&dtab=/x+%3D%3E+/$/nil").await;
     assert_eq!(local, json!({"type": "empty"}));
     let tree = store.json("/api/1/delegate/default?path=/svc/users").await;
     assert!(tree.to_string().contains(r#""id":"/#/io.l5d.fs/users""#), "{tree}");
