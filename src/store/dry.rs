@@ -4,7 +4,7 @@ use super::api::Api;
 use super::diff;
 use super::refusal::Refusal;
 use super::storage::Table;
-use crate::names::{Addr, Answer, Binder, Bound, Lookup, Named, Namer, Namers, Resolution, State};
+use crate::names::{Addr, Answer, Base, Binder, Bound, Lookup, Named, Namer, Namers, Resolution, State};
 use axum::Json;
 use futures_util::StreamExt;
 use futures_util::stream::iter;
@@ -74,7 +74,7 @@ async fn compare(old: Arc<Binder>, new: Arc<Binder>, name: Path, end: Instant) -
 
 /// A binder of a table that stays.
 fn fixed(namers: Namers, dtab: &Dtab) -> Binder {
-    Binder::new(namers, watch::channel(dtab.clone()).1)
+    Binder::new(namers, watch::channel(Base::from(dtab.clone())).1)
 }
 
 fn leads(resolution: &Resolution) -> String {

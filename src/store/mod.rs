@@ -105,7 +105,8 @@ fn open(choice: &StorageChoice) -> Result<Arc<dyn Storage>, String> {
 
 /// The system namers, and behind them those of the file: the later one is asked first.
 fn all_namers(plan: &StorePlan) -> Result<Namers, String> {
-    let env = Env { hosts: namers::dns::Hosts::new(namers::dns::System::new()) };
+    let env =
+        Env { hosts: namers::dns::Hosts::new(namers::dns::Client::new(&plan.dns)), dns: plan.dns.clone() };
     let mut all: Vec<Arc<dyn Namer>> = namers::system(&env.hosts);
     for namer in &plan.namers {
         let prefix = Path::parse("/#").unwrap_or_default().concat(&namer.prefix);

@@ -2,7 +2,7 @@
 
 use super::refusal::Refusal;
 use super::storage::Mirror;
-use crate::names::{Binder, Binding, Namers};
+use crate::names::{Base, Binder, Binding, Namers};
 use muxgate_wire::name::{Dtab, Path};
 use parking_lot::Mutex;
 use std::collections::{BTreeMap, HashMap};
@@ -111,10 +111,16 @@ impl Names {
     }
 }
 
-/// What is stored and is no table counts as empty here.
-fn table(mirror: &Mirror, namespace: &str) -> Dtab {
-    let table = mirror.tables.get(namespace);
-    table.and_then(|table| Dtab::parse(&*table.dtab).ok()).unwrap_or_default()
+/// A namespace without a table has an empty one, as in namerd. What is stored and is no table makes names fail.
+fn table(mirror: &Mirror, namespace: &str) -> Base {
+    if !mirror.known && !namespace.is_empty() {
+        return Base::Pending("the tables are not known yet".into());
+    }
+    match mirror.tables.get(namespace).map(|table| Dtab::parse(&*table.dtab)) {
+        None => Dtab::empty().into(),
+        Some(Ok(dtab)) => dtab.into(),
+        Some(Err(error)) => Base::Failed(format!("what is stored is no dtab: {error}")),
+    }
 }
 
 impl Room {
@@ -177,6 +183,6 @@ mod tests {
     }
 
     fn hosts() -> Arc<crate::names::namers::dns::Hosts> {
-        crate::names::namers::dns::Hosts::new(crate::names::namers::dns::System::new())
+        crate::names::namers::dns::Hosts::new(crate::names::namers::dns::Client::new(&Default::default()))
     }
 }

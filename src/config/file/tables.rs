@@ -1,9 +1,9 @@
-//! The file of `muxgate store`: `listen`, `data` or `storage`, `tls`, `namers`, `rights`.
+//! The file of `muxgate store`: `listen`, `data` or `storage`, `tls`, `namers`, `dns`, `rights`.
 
 use super::super::node::Node;
 use super::super::plan::{Proof, Right, STORE_ADDRESS, StorageChoice, StorePlan};
 use super::super::problem::{Problems, Report};
-use super::{Fields, File, Shape, namers, tls, zk};
+use super::{Fields, File, Shape, dns, namers, tls, zk};
 use muxgate_rpc::tls::ServerFiles;
 use muxgate_wire::mux::handshake::TlsLevel;
 use muxgate_wire::name::Prefix;
@@ -13,7 +13,7 @@ use std::path::PathBuf;
 
 const ROOT: Shape = Shape {
     what: "the file of a store",
-    keys: &["listen", "data", "storage", "tls", "namers", "rights"],
+    keys: &["listen", "data", "storage", "tls", "namers", "dns", "rights"],
     strangers: &[
         ("interfaces", "there is one: write `listen: 127.0.0.1:4180`, and `tls` beside it"),
         ("admin", "pages and `/health` are on the same port: leave this out"),
@@ -87,8 +87,9 @@ fn plan(file: &File<'_>, root: &Node) -> Option<StorePlan> {
     let tls = certificates(&fields);
     let namers = namers::namers(&fields);
     let storage = storage(&fields);
+    let dns = dns::dns(&fields);
     let rights = rights(&fields, tls.as_ref());
-    Some(StorePlan { address: address?, tls, storage: storage?, namers: namers?, rights: rights? })
+    Some(StorePlan { address: address?, tls, storage: storage?, namers: namers?, dns, rights: rights? })
 }
 
 fn address(fields: &Fields<'_>) -> Option<SocketAddr> {

@@ -1,6 +1,7 @@
 //! The plan of `muxgate store`.
 
 use super::Namer;
+use crate::names::namers::dns;
 use crate::outside::zk;
 use muxgate_rpc::tls::ServerFiles;
 use muxgate_wire::name::Prefix;
@@ -27,6 +28,8 @@ pub struct StorePlan {
     pub storage: StorageChoice,
     /// What names are looked up in, behind the system namers; of two that fit, the later one is asked first.
     pub namers: Vec<Namer>,
+    /// Which DNS servers are asked.
+    pub dns: dns::Params,
     /// Who may do what. None at all: whoever reaches the port may do everything.
     pub rights: Vec<Right>,
 }
@@ -34,7 +37,14 @@ pub struct StorePlan {
 impl Default for StorePlan {
     fn default() -> Self {
         let storage = StorageChoice::Embedded(STORE_FOLDER.into());
-        Self { address: STORE_ADDRESS, tls: None, storage, namers: Vec::new(), rights: Vec::new() }
+        Self {
+            address: STORE_ADDRESS,
+            tls: None,
+            storage,
+            namers: Vec::new(),
+            dns: dns::Params::default(),
+            rights: Vec::new(),
+        }
     }
 }
 
