@@ -6,6 +6,7 @@ mod gateways;
 mod hostile;
 mod meaning;
 mod past;
+mod readme;
 mod rights;
 mod watch;
 
