@@ -11,6 +11,7 @@ mod overlay;
 mod overrides;
 mod remote;
 mod services;
+pub(super) mod tables;
 mod tls;
 mod zk;
 

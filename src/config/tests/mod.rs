@@ -3,4 +3,5 @@
 mod certificates;
 mod dns;
 mod good;
+mod tables;
 mod wrong;
