@@ -9,6 +9,7 @@ mod observe;
 mod overlay;
 mod remote;
 mod services;
+mod store;
 mod tls;
 mod zk;
 
@@ -16,6 +17,9 @@ use super::node::Node;
 use super::plan::Plan;
 use super::problem::{Problems, Report};
 use super::reader::{Fields, File, Shape};
+use crate::names::table;
+
+pub(super) use store::of_flags;
 
 /// Most worker threads.
 const MAX_THREADS: u64 = 1024;
@@ -28,6 +32,7 @@ const ROOT: Shape = Shape {
         "telemetry",
         "namers",
         "announcers",
+        "store",
         "dtab",
         "listeners",
         "services",
@@ -49,8 +54,8 @@ const ROOT: Shape = Shape {
     ],
 };
 
-/// Reads a file.
-pub(super) fn read(name: &str, text: &str) -> Result<Plan, Report> {
+/// Reads a file; `store` takes the place of what it says of one.
+pub(super) fn read(name: &str, text: &str, store: Option<table::Params>) -> Result<Plan, Report> {
     let file = File { text, problems: Problems::default() };
     let root = if text.len() > super::MAX_FILE {
         let message = format!("the file has {} bytes, the limit is {}", text.len(), super::MAX_FILE);
@@ -59,16 +64,18 @@ pub(super) fn read(name: &str, text: &str) -> Result<Plan, Report> {
     } else {
         Node::read(text, &file.problems)
     };
-    let plan = root.as_ref().and_then(|root| plan(name, &file, root));
+    let plan = root.as_ref().and_then(|root| plan(name, &file, root, store));
     file.problems.finish(name, text, plan)
 }
 
-fn plan(name: &str, file: &File<'_>, root: &Node) -> Option<Plan> {
+fn plan(name: &str, file: &File<'_>, root: &Node, over: Option<table::Params>) -> Option<Plan> {
     let fields = Fields::open(file, &ROOT, root)?;
     let (admin, grace) = observe::admin(&fields);
     let (zipkin, recent_traces) = observe::telemetry(&fields);
     let namers = namers::namers(&fields);
-    let dtab = names::dtab(&fields, namers.as_deref());
+    let followed = over.is_some() || fields.get("store").is_some();
+    let store = store::store(&fields).map(|store| over.or(store));
+    let dtab = names::dtab(&fields, namers.as_deref(), followed);
     let announcers = announcers::announcers(&fields);
     let listeners = listeners::listeners(&fields, admin.as_ref(), announcers.as_deref());
     let services = services::services(&fields, &listeners);
@@ -83,6 +90,7 @@ fn plan(name: &str, file: &File<'_>, root: &Node) -> Option<Plan> {
         zipkin,
         recent_traces,
         namers: namers?,
+        store: store?,
         dtab: dtab?,
         listeners: announcers.and(listeners)?,
         services,
