@@ -213,7 +213,8 @@ fn followed(
 
 /// The system namers, and behind them those of the configuration: the later one is asked first.
 fn all_namers(plan: &Plan) -> Result<Vec<Arc<dyn Namer>>, StartError> {
-    let env = Env { hosts: namers::dns::Hosts::new(namers::dns::System::new()) };
+    let env =
+        Env { hosts: namers::dns::Hosts::new(namers::dns::Client::new(plan.dns())), dns: plan.dns().clone() };
     let mut all = namers::system(&env.hosts);
     for namer in plan.namers() {
         let prefix = Path::parse("/#").unwrap_or_default().concat(&namer.prefix);

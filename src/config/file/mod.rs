@@ -2,6 +2,7 @@
 
 mod announcers;
 mod clients;
+mod dns;
 mod listeners;
 mod namers;
 mod names;
@@ -30,6 +31,7 @@ const ROOT: Shape = Shape {
         "admin",
         "threads",
         "telemetry",
+        "dns",
         "namers",
         "announcers",
         "store",
@@ -72,6 +74,7 @@ fn plan(name: &str, file: &File<'_>, root: &Node, over: Option<table::Params>) -
     let fields = Fields::open(file, &ROOT, root)?;
     let (admin, grace) = observe::admin(&fields);
     let (zipkin, recent_traces) = observe::telemetry(&fields);
+    let dns = dns::dns(&fields);
     let namers = namers::namers(&fields);
     let followed = over.is_some() || fields.get("store").is_some();
     let store = store::store(&fields).map(|store| over.or(store));
@@ -89,6 +92,7 @@ fn plan(name: &str, file: &File<'_>, root: &Node, over: Option<table::Params>) -
         grace,
         zipkin,
         recent_traces,
+        dns,
         namers: namers?,
         store: store?,
         dtab: dtab?,
