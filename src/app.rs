@@ -78,7 +78,7 @@ impl Gateway {
             None => None,
         };
         let tracer = tracer(&plan, &registry, ring.clone(), zipkin.clone());
-        let (mut follower, base) = followed(&plan, &registry)?;
+        let (mut follower, base) = followed(&plan, Kept::nowhere(), &registry)?;
         let binder = Arc::new(Binder::new(all_namers(&plan)?.into_iter().collect(), base));
         let certificates = Certificates::start(&plan, &registry)?;
         let flow = Flow::new(parts(&plan, certificates, Arc::clone(&binder), Arc::clone(&registry), tracer));
@@ -201,12 +201,13 @@ fn tracer(plan: &Plan, registry: &Registry, ring: Option<Arc<Ring>>, zipkin: Opt
 /// The base table: the file's own, over that of a store if there is one.
 fn followed(
     plan: &Plan,
+    kept: Arc<Kept>,
     registry: &Registry,
 ) -> Result<(Option<Follower>, watch::Receiver<Base>), StartError> {
     let Some(store) = plan.store() else {
         return Ok((None, watch::channel(Base::from(plan.dtab().clone())).1));
     };
-    let started = Follower::start(store, plan.dtab().clone(), Kept::nowhere(), registry.follow_base());
+    let started = Follower::start(store, plan.dtab().clone(), kept, registry.follow_base());
     let (follower, base) = started.map_err(|error| StartError(format!("the store: {error}")))?;
     Ok((Some(follower), base))
 }

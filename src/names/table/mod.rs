@@ -22,6 +22,7 @@ pub use version::Version;
 use super::binder::{Base, Binder};
 use crate::observe::stats::TableStats;
 use crate::outside::http::{self, Http, HttpError};
+use crate::outside::kept::Kept;
 use belief::Belief;
 use follow::Following;
 use keep::Keep;
@@ -72,11 +73,11 @@ impl Follower {
     pub fn start(
         params: &Params,
         own: Dtab,
-        keep: Arc<crate::outside::kept::Kept>,
+        kept: Arc<Kept>,
         stats: Arc<TableStats>,
     ) -> Result<(Self, watch::Receiver<Base>), HttpError> {
         let stores = params.stores.iter().map(Http::open).collect::<Result<Vec<_>, _>>()?;
-        let keep = Keep::new(keep, params);
+        let keep = Keep::new(kept, params);
         let (kept, when) = keep.get().unzip();
         let status = Arc::new(Mutex::new(Status::new(params)));
         let (to, base) = watch::channel(Base::Pending(format!("asking for {params}")));

@@ -2,10 +2,13 @@
 
 use super::belief::{Belief, GRACE, Told, Verdict};
 use super::keep::Keep;
-use super::{Params, Version};
+use super::{Follower, Params, Version};
+use crate::names::Base;
 use crate::outside::http::{self, Credentials};
 use crate::outside::kept::Kept;
+use muxgate_testkit::{Tables, until};
 use muxgate_wire::name::Dtab;
+use std::sync::Arc;
 use std::time::Duration;
 use tokio::time::{Instant, advance};
 
@@ -102,16 +105,15 @@ async fn what_is_kept_is_doubted_as_little_as_what_was_heard() {
     assert_eq!(belief.told(Told::Absent, Instant::now()), Verdict::New);
 }
 
+fn params(stores: &[&str]) -> Params {
+    let store =
+        |base: &&str| http::Params { base: (*base).to_owned(), tls: None, credentials: Credentials::None };
+    Params { stores: stores.iter().map(store).collect(), namespace: "shop".into() }
+}
+
 #[tokio::test]
 async fn the_table_comes_back_from_disk_unless_it_is_that_of_others() {
     let folder = tempfile::tempdir().unwrap();
-    let params = |stores: &[&str]| Params {
-        stores: stores
-            .iter()
-            .map(|base| http::Params { base: (*base).into(), tls: None, credentials: Credentials::None })
-            .collect(),
-        namespace: "shop".into(),
-    };
     let kept = Kept::open(folder.path()).unwrap();
     let keep = Keep::new(kept.clone(), &params(&["http://a:1", "http://b:1"]));
     assert!(keep.get().is_none());
@@ -122,4 +124,57 @@ async fn the_table_comes_back_from_disk_unless_it_is_that_of_others() {
     }
     assert!(Keep::new(kept.clone(), &params(&["http://b:1", "http://c:1"])).get().is_some());
     assert!(Keep::new(kept, &params(&["http://c:1"])).get().is_none());
+}
+
+#[tokio::test]
+async fn after_a_restart_the_kept_table_is_in_use_while_every_store_is_down() {
+    let (folder, store) = (tempfile::tempdir().unwrap(), Tables::start().await);
+    let (url, addr) = (store.url(), store.addr());
+    store.put("shop", 5, "/svc => /$/inet/127.0.0.1/80");
+    let own = || Dtab::parse("/own => /svc").unwrap();
+    let start = |kept: &Arc<Kept>| {
+        Follower::start(&params(&[&url]), own(), Arc::clone(kept), Arc::default()).unwrap()
+    };
+    let known = |base: &Base| base.table().is_some();
+
+    let kept = Kept::open(folder.path()).unwrap();
+    let (follower, mut base) = start(&kept);
+    assert!(follower.missing().is_some_and(|why| why.starts_with("asking http://")));
+    base.wait_for(known).await.unwrap();
+    assert_eq!((follower.missing(), &follower.to_json()["from"]), (None, &url.as_str().into()));
+    kept.flush().await;
+    drop((follower, base, store, kept));
+
+    let kept = Kept::open(folder.path()).unwrap();
+    let (follower, mut base) = start(&kept);
+    // Known from the first moment on.
+    let Base::Known(table) = base.borrow_and_update().clone() else { panic!("no table") };
+    assert_eq!(table.dtab.to_string(), "/svc=>/$/inet/127.0.0.1/80;/own=>/svc");
+    assert_eq!(table.origin.unwrap().version.as_deref(), Some(tag(5).as_str()));
+    let shown = until("a failure", || async {
+        let shown = follower.to_json();
+        shown["lastError"].is_string().then_some(shown)
+    });
+    let shown = shown.await;
+    assert_eq!((&shown["from"], follower.missing()), (&"disk".into(), None), "{shown}");
+    assert!(shown["sinceMs"].is_u64() && shown["outageSeconds"].is_u64(), "{shown}");
+
+    // A store that came back from a backup is not believed at once, one that has gone on is.
+    let store = Tables::again(addr).await;
+    store.put("shop", 4, "/svc => /old");
+    let doubted = || async { (!follower.to_json()["doubted"].is_null()).then_some(()) };
+    until("doubt", doubted).await;
+    assert!(!base.has_changed().unwrap());
+    store.put("shop", 6, "/svc => /new");
+    base.wait_for(|base| base.table().is_some_and(|t| t.dtab.to_string() == "/svc=>/new;/own=>/svc"))
+        .await
+        .unwrap();
+    // One that cannot be read changes nothing.
+    store.put("shop", 7, "/svc = /new");
+    let told = || async {
+        let shown = follower.to_json();
+        shown["lastError"].as_str().is_some_and(|why| why.contains("cannot be read")).then_some(())
+    };
+    until("the mistake", told).await;
+    assert!(!base.has_changed().unwrap());
 }
