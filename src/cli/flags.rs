@@ -16,7 +16,7 @@ pub(super) struct Flags {
     #[arg(long, value_name = "ADDR", requires = "table")]
     pub listen: Option<SocketAddr>,
     /// Which names lead where, as in '/svc => /$/inet/127.0.0.1/9000'
-    #[arg(long, value_name = "TEXT", requires = "listen", group = "table")]
+    #[arg(long, value_name = "TEXT", requires = "listen")]
     pub dtab: Option<String>,
     /// Look services up in this folder: each file is a service and holds `host port` lines. Names: /#/io.l5d.fs/FILE
     #[arg(long, value_name = "DIR", requires = "listen")]
@@ -36,7 +36,7 @@ pub(super) struct Flags {
 #[derive(Clone, Debug, Default, Args)]
 pub(super) struct Store {
     /// Follow the table of this store, as in http://127.0.0.1:4180; give it again for each further address of the store
-    #[arg(long, value_name = "URL", group = "table")]
+    #[arg(long, value_name = "URL")]
     pub store: Vec<String>,
     /// The table's name in the store [default: default]
     #[arg(long, value_name = "NAME", requires = "store")]

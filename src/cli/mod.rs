@@ -10,7 +10,7 @@ mod tests;
 
 use crate::app;
 use crate::config::{self, Plan};
-use clap::{Args, Parser, Subcommand};
+use clap::{ArgGroup, Args, Parser, Subcommand};
 use std::future::Future;
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -63,6 +63,7 @@ const RUN_EXAMPLES: &str = "Examples:
 It runs until SIGTERM or SIGINT, then finishes the calls it has taken (`admin.shutdownGraceMs`) and ends.";
 
 #[derive(Debug, Args)]
+#[command(group(ArgGroup::new("table").args(["dtab", "store"]).multiple(true)))]
 struct RunArgs {
     /// The configuration; `-` reads standard input
     #[arg(conflicts_with_all = ["listen", "dtab", "fs", "upstream", "admin", "zipkin"], required_unless_present = "listen")]

@@ -9,7 +9,10 @@ pub(super) fn dtab(root: &Fields<'_>, namers: Option<&[Namer]>, followed: bool) 
     if root.get("dtab").is_none() && followed {
         return Some(Dtab::empty());
     }
-    root.missing("dtab", "without it no name leads anywhere; for example `dtab: /svc => /#/io.l5d.fs`");
+    root.missing(
+        "dtab",
+        "without it no name leads anywhere; for example `dtab: /svc => /#/io.l5d.fs`, or follow a `store`",
+    );
     let text = root.text("dtab")?;
     let dtab = match Dtab::parse(text) {
         Ok(dtab) => dtab,

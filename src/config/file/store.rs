@@ -37,11 +37,8 @@ pub(super) fn store(root: &Fields<'_>) -> Option<Option<Params>> {
     let credentials = remote::token_file(&fields)?;
     let words = fields.words("addresses", EXAMPLE)?;
     if !(1..=MAX_STORES).contains(&words.len()) {
-        fields.wrong(
-            "addresses",
-            format!("{} addresses of stores", words.len()),
-            format!("1 to {MAX_STORES}"),
-        );
+        let what = if words.is_empty() { "has no address of a store" } else { "has too many" };
+        fields.wrong("addresses", format!("`addresses` {what}"), format!("{EXAMPLE}, at most {MAX_STORES}"));
         return None;
     }
     let mut stores = Vec::new();

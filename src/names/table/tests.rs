@@ -145,7 +145,8 @@ async fn after_a_restart_the_kept_table_is_in_use_while_every_store_is_down() {
     kept.flush().await;
     drop((follower, base, store, kept));
 
-    let kept = Kept::open(folder.path()).unwrap();
+    // The task of the old one lets go of it.
+    let kept = until("the folder", || async { Kept::open(folder.path()).ok() }).await;
     let (follower, mut base) = start(&kept);
     // Known from the first moment on.
     let Base::Known(table) = base.borrow_and_update().clone() else { panic!("no table") };

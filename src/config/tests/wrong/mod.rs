@@ -8,6 +8,7 @@ mod listeners;
 mod names;
 mod overlay;
 mod rules;
+mod store;
 mod tls;
 mod zookeeper;
 
@@ -30,6 +31,7 @@ fn every_mistake_is_explained() {
         edges::CASES,
         tls::CASES,
         overlay::CASES,
+        store::CASES,
         zookeeper::CASES,
         dns::CASES,
     ]
