@@ -84,7 +84,7 @@ error: `addresses` has no address of a store
  --> gate.yaml:1:20
   |
 1 | store: {addresses: []}
-  |                    ^^
+  |                    ^
   = help: for example `addresses: [http://127.0.0.1:4180]`, at most 16
 ",
     },
