@@ -15,7 +15,7 @@ mod suggest;
 #[cfg(test)]
 mod tests;
 
-pub use plan::Plan;
+pub use plan::{Plan, StorePlan};
 pub use problem::Report;
 
 /// Longest file that is read, in bytes: the largest table that is taken, and room for the rest.
@@ -41,4 +41,12 @@ pub fn parse_with_store(
 ) -> Result<Plan, String> {
     let store = file::of_flags(addresses, namespace)?;
     file::read(name, text, Some(store)).map_err(|report| report.to_string())
+}
+
+/// Reads the configuration of a store; as [`parse`].
+///
+/// # Errors
+/// As of [`parse`].
+pub fn parse_store(name: &str, text: &str) -> Result<StorePlan, Report> {
+    file::tables::read(name, text)
 }

@@ -11,6 +11,7 @@ mod overlay;
 mod remote;
 mod services;
 mod store;
+pub(super) mod tables;
 mod tls;
 mod zk;
 
