@@ -27,5 +27,6 @@ mod refusals;
 mod restart;
 mod slow;
 mod support;
+mod table;
 mod tls;
 mod upstreams;

@@ -9,6 +9,7 @@ mod names;
 mod overlay;
 mod overrides;
 mod rules;
+mod store;
 mod tls;
 mod zookeeper;
 
@@ -32,6 +33,7 @@ fn every_mistake_is_explained() {
         tls::CASES,
         overlay::CASES,
         overrides::CASES,
+        store::CASES,
         zookeeper::CASES,
         dns::CASES,
     ]
