@@ -1,6 +1,6 @@
 //! Field case BC-14, and what of a member is meant.
 
-use super::{client, gateway, member, never_seen, put};
+use super::{client, expire, gateway, member, never_seen, put};
 use muxgate_testkit::drill::{Drill, Echoes};
 use muxgate_testkit::{ZooKeeper, until};
 use tokio::time::Instant;
@@ -41,14 +41,7 @@ async fn bc_14_zookeeper_that_cannot_be_asked_keeps_the_last_answer() {
     let forbid = async {
         owner.set_acl("/prod/web", &Acls::creator_all(), None).await.expect("a right");
         owner.set_acl("/prod", &Acls::creator_all(), None).await.expect("a right");
-        gateway.proc.freeze();
-        // A server that answers again lets sessions go that were silent for too long: all but the owner's.
-        until("the end of the gateway's session", || async {
-            let said = server.says("cons").await?;
-            (said.matches("sid=").count() == 1).then_some(())
-        })
-        .await;
-        gateway.proc.thaw();
+        expire(&server, &gateway).await;
         never_seen(&gateway, "/ghost2").await;
         drill.more(500).await;
     };
