@@ -230,6 +230,7 @@ impl Zk {
         match made {
             Ok(session) => {
                 let session = Arc::new(session);
+                tracing::info!(zookeeper = %self.params, "session established: 0x{:x}", session.id());
                 *now = Now { session: Arc::downgrade(&session), ..Now::default() };
                 Ok(session)
             }

@@ -2,7 +2,7 @@
 
 use super::{client, expire, gateway, member, never_seen, put};
 use muxgate_testkit::drill::{Drill, Echoes};
-use muxgate_testkit::{ZooKeeper, until};
+use muxgate_testkit::{Gateway, ZooKeeper, until};
 use tokio::time::Instant;
 use zookeeper_client::{Acls, Client};
 
@@ -110,4 +110,34 @@ async fn a_name_says_which_members_and_endpoints_are_meant() {
     let refusal = gateway.refusal("/web#x").await.expect("no shard");
     assert!(refusal.contains("want <node>[:<endpoint>][#<shard>]"), "{refusal}");
     gateway.stop();
+}
+
+/// A set that only its owner may read.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_gateway_says_who_it_is() {
+    let server = ZooKeeper::start().await;
+    let echoes = Echoes::start(1).await;
+    let session = client(&server).await;
+    put(&session, "/prod/web", &[echoes.addr(0)]).await;
+    let owner = Client::connect(&server.addr().to_string()).await.expect("a session");
+    owner.auth("digest", b"owner:secret").await.expect("somebody");
+    for node in ["/prod/web/member_0000000000", "/prod/web"] {
+        owner.set_acl(node, &Acls::creator_all(), None).await.expect("a right");
+    }
+    let stranger = gateway(&server, "");
+    let refusal = stranger.refusal("/web").await.expect("it may not read");
+    assert!(refusal.contains("cannot be asked") && refusal.contains("not authorized"), "{refusal}");
+    let known = Gateway::of_yaml(
+        env!("CARGO_BIN_EXE_muxgate"),
+        &format!(
+            "admin: {{port: 0}}\nlisteners: [{{port: 0, dst: /web}}]\nclients: [{{protocol: framed}}]\n\
+             namers: [{{kind: io.l5d.serversets, authInfo: {{scheme: digest, auth: \"owner:secret\"}}, {}}}]\n\
+             dtab: /svc => /#/io.l5d.serversets/prod\n",
+            server.addrs()
+        ),
+    );
+    assert_eq!(known.refusal("/web").await, None);
+    for gateway in [stranger, known] {
+        gateway.stop();
+    }
 }
