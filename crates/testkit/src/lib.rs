@@ -8,7 +8,9 @@ pub mod backend;
 pub mod caller;
 pub mod certs;
 pub mod collector;
+pub mod dnsmasq;
 pub mod drill;
+pub mod etcd;
 pub mod finagle;
 pub mod gateway;
 pub mod hex;
@@ -35,6 +37,7 @@ pub mod zookeeper;
 
 pub use backend::Backend;
 pub use caller::Caller;
+pub use etcd::Etcd;
 pub use gateway::Gateway;
 pub use proc::Proc;
 pub use tunnel::Tunnel;

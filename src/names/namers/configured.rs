@@ -1,8 +1,8 @@
 //! The namers that a configuration can ask for: each kind's settings, and how it is built of them.
 
-use super::dns::Hosts;
+use super::dns::{self, Hosts};
 use super::serversets::{self, Serversets};
-use super::{fs, k8s};
+use super::{dnssrv, etcd, fs, k8s, pattern};
 use crate::names::namer::Namer;
 use crate::names::source::Discovered;
 use muxgate_wire::name::Path;
@@ -14,13 +14,21 @@ use std::sync::Arc;
 pub struct Env {
     /// Follows host names; tasks of namers run where its tasks do.
     pub hosts: Arc<Hosts>,
+    /// Which DNS servers are asked, unless a namer has its own.
+    pub dns: dns::Params,
 }
 
 /// What a namer asks, and how.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Discovery {
+    /// `io.l5d.etcd`: keys in etcd.
+    Etcd(etcd::Params),
     /// `io.l5d.fs`: a folder in which each file is a service.
     Fs(fs::Params),
+    /// `io.l5d.dnssrv`: SRV records.
+    DnsSrv(dnssrv::Params),
+    /// `io.l5d.rewrite`: names that become other names.
+    Rewrite(pattern::Rewrite),
     /// `io.l5d.k8s`, `io.l5d.k8s.ns`: EndpointSlices of Kubernetes.
     K8s(k8s::Params),
     /// `io.l5d.serversets`: server sets in ZooKeeper.
@@ -34,7 +42,13 @@ impl Discovery {
     /// Files or addresses that cannot be used at all. A source that cannot be reached is none: names are failed until it can.
     pub fn build(&self, prefix: Path, env: &Env) -> Result<Arc<dyn Namer>, String> {
         Ok(match self {
+            Self::Etcd(params) => {
+                let source = etcd::EtcdSource::new(params).map_err(|error| error.text)?;
+                Arc::new(Discovered::new(prefix, source, Arc::clone(&env.hosts)))
+            }
             Self::Fs(params) => Arc::new(fs::Fs::new(prefix, &params.root, Arc::clone(&env.hosts))),
+            Self::DnsSrv(params) => Arc::new(dnssrv(prefix, params, env)),
+            Self::Rewrite(rewrite) => Arc::new(pattern::Rewriter::new(prefix, rewrite.clone())),
             Self::K8s(params) => {
                 let source = k8s::K8s::new(params).map_err(|error| error.text)?;
                 Arc::new(Discovered::new(prefix, source, Arc::clone(&env.hosts)))
@@ -49,8 +63,9 @@ impl Discovery {
     pub fn doubt(&self) -> Option<String> {
         match self {
             Self::Fs(params) => params.doubt(),
+            Self::DnsSrv(_) | Self::Rewrite(_) => None,
             Self::K8s(params) => params.doubt(),
-            Self::Serversets(_) => None,
+            Self::Etcd(_) | Self::Serversets(_) => None,
         }
     }
 }
@@ -59,9 +74,21 @@ impl Discovery {
 impl fmt::Display for Discovery {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
+            Self::Etcd(params) => params.fmt(f),
             Self::Fs(params) => params.fmt(f),
+            Self::DnsSrv(params) => params.fmt(f),
+            Self::Rewrite(rewrite) => rewrite.fmt(f),
             Self::K8s(params) => params.fmt(f),
             Self::Serversets(params) => params.fmt(f),
         }
     }
+}
+
+fn dnssrv(prefix: Path, params: &dnssrv::Params, env: &Env) -> Discovered {
+    let own = dns::Params { servers: params.servers.clone(), ..env.dns.clone() };
+    let (client, hosts) = match params.servers.is_empty() {
+        true => (dns::Client::new(&env.dns), Arc::clone(&env.hosts)),
+        false => (dns::Client::new(&own), Hosts::new(dns::Client::new(&own))),
+    };
+    Discovered::new(prefix, dnssrv::DnsSrv::new(Arc::new(client), params.refresh), hosts)
 }

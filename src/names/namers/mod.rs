@@ -4,6 +4,8 @@
 pub mod configured;
 pub mod constant;
 pub mod dns;
+pub mod dnssrv;
+pub mod etcd;
 pub mod fs;
 pub mod inet;
 pub mod k8s;

@@ -1,6 +1,7 @@
 //! Files with mistakes, and every word of what is said about them. Each message was judged by one question: does
 //! somebody who has never seen the program know what to write now?
 
+mod dns;
 mod edges;
 mod form;
 mod listeners;
@@ -30,6 +31,7 @@ fn every_mistake_is_explained() {
         tls::CASES,
         overlay::CASES,
         zookeeper::CASES,
+        dns::CASES,
     ]
     .into_iter()
     .flatten()
