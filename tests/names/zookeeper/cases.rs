@@ -1,6 +1,7 @@
 //! Field case BC-14, and what of a member is meant.
 
 use super::{client, expire, gateway, member, never_seen, put};
+use muxgate::outside::zk::{Kind, Params, State, Zk};
 use muxgate_testkit::drill::{Drill, Echoes};
 use muxgate_testkit::{Gateway, ZooKeeper, until};
 use tokio::time::Instant;
@@ -140,4 +141,34 @@ async fn a_gateway_says_who_it_is() {
     for gateway in [stranger, known] {
         gateway.stop();
     }
+}
+
+/// The client that all of this stands on.
+#[tokio::test(flavor = "multi_thread")]
+async fn an_ensemble_says_how_it_is() {
+    let mut server = ZooKeeper::start().await;
+    client(&server).await.make("/below").await.expect("a node");
+    let mut params = Params::parse(&server.addr().to_string()).expect("an address");
+    params.chroot = "/below".into();
+    let zk = Zk::new(params);
+    assert_eq!(zk.state(), State::Idle);
+    let session = zk.session().await.expect("a session");
+    session.create("/web", b"x").await.expect("a node");
+    assert_eq!(zk.state(), State::Connected);
+    assert!(client(&server).await.stat("/below/web").await.expect("asked").is_some());
+    server.kill();
+    session.until_lost().await;
+    assert!(matches!(zk.state(), State::Away(..)));
+    let refused = session.read("/web").await.expect_err("nobody is there");
+    assert_eq!(refused.kind, Kind::Away);
+    assert!(zk.session().await.is_err());
+    let State::Away(since, why) = zk.state() else { panic!("it is away") };
+    assert!(why.contains("cannot be asked"), "{why}");
+    server.restart().await;
+    let again = until("a session", || async { zk.session().await.ok() }).await;
+    assert_eq!(&again.read("/web").await.expect("asked").expect("it is there").0[..], b"x");
+    assert_eq!(zk.state(), State::Connected);
+    assert!(since.elapsed() > std::time::Duration::ZERO);
+    drop((session, again));
+    assert_eq!(zk.state(), State::Idle);
 }

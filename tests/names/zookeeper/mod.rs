@@ -2,6 +2,7 @@
 
 mod announce;
 mod cases;
+mod finagle;
 mod storage;
 
 use muxgate::outside::zk::{Params, Session, Zk};
