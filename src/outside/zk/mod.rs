@@ -8,7 +8,7 @@
 //! ```
 //!
 //! A session lives as long as somebody holds it: ephemeral nodes go with it. Watches do not outlive a lost connection (events
-//! of that time may be lost): who watches begins anew. Needs ZooKeeper 3.6 or later.
+//! of that time may be lost): who watches begins anew. Needs ZooKeeper 3.5 or later.
 
 mod error;
 mod session;
