@@ -25,6 +25,7 @@ pub mod metrics;
 pub mod mux;
 pub mod proc;
 pub mod raw;
+pub mod serversets;
 pub mod speaker;
 pub mod tables;
 pub mod theader;
