@@ -32,7 +32,7 @@ pub const MAX_NAME: usize = 8;
 
 impl From<EtcdError> for SourceError {
     fn from(error: EtcdError) -> Self {
-        Self(error.to_string())
+        Self(format!("etcd cannot be asked: {error}"))
     }
 }
 
