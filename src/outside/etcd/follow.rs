@@ -18,9 +18,6 @@ use tokio::time::sleep;
 /// after 4 s.
 pub const CHECK_EVERY: Duration = Duration::from_millis(1500);
 
-/// Keys in one answer.
-pub const PAGE: u64 = 500;
-
 /// Keys below one prefix.
 pub const MAX_KEYS: usize = 1_000_000;
 
@@ -57,23 +54,23 @@ pub enum News {
 }
 
 impl Node {
-    /// Reads all keys below a prefix, page by page, as they are now.
+    /// Reads all keys below a prefix, so many at a time, as they are now.
     ///
     /// # Errors
     /// No answer in time, or more than [`MAX_KEYS`].
-    pub async fn all(&self, prefix: &[u8]) -> Result<Snapshot, EtcdError> {
+    pub async fn all(&self, prefix: &[u8], page: u64) -> Result<Snapshot, EtcdError> {
         let mut beginnings = 0;
         loop {
             beginnings += 1;
-            match self.pages(prefix).await {
+            match self.pages(prefix, page).await {
                 Err(EtcdError::Compacted(_)) if beginnings < MAX_BEGINNINGS => {}
                 read => return read,
             }
         }
     }
 
-    async fn pages(&self, prefix: &[u8]) -> Result<Snapshot, EtcdError> {
-        let mut range = Range { limit: PAGE, ..Range::below(prefix) };
+    async fn pages(&self, prefix: &[u8], limit: u64) -> Result<Snapshot, EtcdError> {
+        let mut range = Range { limit, ..Range::below(prefix) };
         let mut all = Snapshot { cluster: 0, revision: 0, kvs: Vec::new() };
         loop {
             let mut page: Ranged = self.ask("/kv/range", &range, ANSWER_WITHIN).await?;

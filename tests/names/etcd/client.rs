@@ -9,7 +9,8 @@ use tokio::time::Instant;
 
 /// A server that says nothing more is noticed within this time.
 const NOTICED_WITHIN: Duration = Duration::from_secs(5);
-/// More keys than one answer holds.
+/// Keys in one answer, and more than fit into two.
+const PAGE: u64 = 500;
 const KEYS: usize = 1203;
 
 fn client(addr: SocketAddr) -> Client {
@@ -33,7 +34,7 @@ async fn all_keys_are_read_and_followed_until_what_is_wanted_is_compacted() {
     etcd.put("/b/0", "not below").await;
     let client = client(etcd.addr());
     let node = client.node(b"/a/").await.expect("it is there");
-    let all = node.all(b"/a/").await.expect("all keys");
+    let all = node.all(b"/a/", PAGE).await.expect("all keys");
     assert_eq!(all.kvs.len(), KEYS);
     assert!(all.kvs.is_sorted_by(|a, b| a.key < b.key));
     assert_eq!(all.kvs.last().expect("some").value, (KEYS - 1).to_string().as_bytes());
@@ -68,7 +69,7 @@ async fn silence_is_noticed_and_so_is_a_server_that_has_lost_all() {
     etcd.put("/a/0", "x").await;
     let client = client(etcd.addr());
     let node = client.node(b"/a/").await.expect("it is there");
-    let all = node.all(b"/a/").await.expect("all keys");
+    let all = node.all(b"/a/", PAGE).await.expect("all keys");
     let mut follow = node.follow(b"/a/", &all).await.expect("a watch");
     assert!(matches!(follow.next(1).await, Ok(News::Alive)));
     etcd.freeze();

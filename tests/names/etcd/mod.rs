@@ -2,6 +2,7 @@
 
 mod client;
 mod outages;
+mod storage;
 
 use muxgate_testkit::drill::{Drill, Echoes};
 use muxgate_testkit::{Etcd, Gateway, until};
