@@ -8,7 +8,7 @@ use crate::flow::accept::Listener;
 use crate::flow::{self, Flow, dispatch};
 use crate::names::announce::Announcement;
 use crate::names::namers::configured::Env;
-use crate::names::{Binder, Namer, namers};
+use crate::names::{Base, Binder, Namer, namers};
 use crate::observe::span::{Recorder, Settings};
 use crate::observe::{Registry, Ring, Tracer, Zipkin};
 use async_trait::async_trait;
@@ -76,7 +76,7 @@ impl Gateway {
             None => None,
         };
         let tracer = tracer(&plan, &registry, ring.clone(), zipkin.clone());
-        let (dtab, base) = watch::channel(plan.dtab().clone());
+        let (dtab, base) = watch::channel(Base::from(plan.dtab().clone()));
         let binder = Arc::new(Binder::new(all_namers(&plan)?.into_iter().collect(), base));
         let certificates = Certificates::start(&plan, &registry)?;
         let flow = Flow::new(parts(&plan, certificates, Arc::clone(&binder), Arc::clone(&registry), tracer));
@@ -200,7 +200,8 @@ fn tracer(plan: &Plan, registry: &Registry, ring: Option<Arc<Ring>>, zipkin: Opt
 
 /// The system namers, and behind them those of the configuration: the later one is asked first.
 fn all_namers(plan: &Plan) -> Result<Vec<Arc<dyn Namer>>, StartError> {
-    let env = Env { hosts: namers::dns::Hosts::new(namers::dns::System::new()) };
+    let env =
+        Env { hosts: namers::dns::Hosts::new(namers::dns::Client::new(plan.dns())), dns: plan.dns().clone() };
     let mut all = namers::system(&env.hosts);
     for namer in plan.namers() {
         let prefix = Path::parse("/#").unwrap_or_default().concat(&namer.prefix);
@@ -259,7 +260,7 @@ struct Shown {
     flow: Flow,
     binder: Arc<Binder>,
     /// The base table's source; it lives as long as the gateway.
-    _dtab: watch::Sender<Dtab>,
+    _dtab: watch::Sender<Base>,
 }
 
 #[async_trait]

@@ -112,7 +112,7 @@ struct Closed {
 
 impl Closed {
     fn new(plan: &Plan) -> Self {
-        let hosts = dns::Hosts::new(dns::System::new());
+        let hosts = dns::Hosts::new(dns::Client::new(plan.dns()));
         let below = Path::parse("/#").unwrap_or_default();
         Self {
             system: system(&hosts).into_iter().collect(),

@@ -7,6 +7,7 @@ pub use tls::{ClientTls, CommonName, ListenerTls};
 use crate::flow::{accept, address, admit, bind, choose, dispatch};
 use crate::names::announce;
 use crate::names::namers::configured::Discovery;
+use crate::names::namers::dns;
 use crate::names::namers::pattern::Pattern;
 use muxgate_rpc::tls::ClientFiles;
 use muxgate_wire::mux::handshake::CompressionLevel;
@@ -27,6 +28,7 @@ pub struct Plan {
     pub(super) grace: Duration,
     pub(super) zipkin: Option<Zipkin>,
     pub(super) recent_traces: usize,
+    pub(super) dns: dns::Params,
     pub(super) namers: Vec<Namer>,
     pub(super) dtab: Dtab,
     pub(super) listeners: Vec<Listener>,
@@ -176,6 +178,11 @@ impl Plan {
     /// Number of recent traces that the admin server can show.
     pub fn recent_traces(&self) -> usize {
         self.recent_traces
+    }
+
+    /// Who is asked about host names.
+    pub fn dns(&self) -> &dns::Params {
+        &self.dns
     }
 
     /// The namers in the order of the file; of two that fit, the later one is asked first.

@@ -3,4 +3,5 @@
 
 pub mod etcd;
 pub mod http;
+pub mod kept;
 pub mod zk;

@@ -8,6 +8,7 @@ pub mod backend;
 pub mod caller;
 pub mod certs;
 pub mod collector;
+pub mod dnsmasq;
 pub mod drill;
 pub mod etcd;
 pub mod finagle;

@@ -2,6 +2,7 @@
 
 mod announcers;
 mod clients;
+mod dns;
 mod listeners;
 mod namers;
 mod names;
@@ -26,6 +27,7 @@ const ROOT: Shape = Shape {
         "admin",
         "threads",
         "telemetry",
+        "dns",
         "namers",
         "announcers",
         "dtab",
@@ -67,6 +69,7 @@ fn plan(name: &str, file: &File<'_>, root: &Node) -> Option<Plan> {
     let fields = Fields::open(file, &ROOT, root)?;
     let (admin, grace) = observe::admin(&fields);
     let (zipkin, recent_traces) = observe::telemetry(&fields);
+    let dns = dns::dns(&fields);
     let namers = namers::namers(&fields);
     let dtab = names::dtab(&fields, namers.as_deref());
     let announcers = announcers::announcers(&fields);
@@ -82,6 +85,7 @@ fn plan(name: &str, file: &File<'_>, root: &Node) -> Option<Plan> {
         grace,
         zipkin,
         recent_traces,
+        dns,
         namers: namers?,
         dtab: dtab?,
         listeners: announcers.and(listeners)?,

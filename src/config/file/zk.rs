@@ -2,6 +2,7 @@
 
 use super::{Fields, Shape};
 use crate::outside::zk::{Auth, MAX_HOSTS, PORT, Params};
+use std::net::Ipv6Addr;
 use std::time::Duration;
 
 /// One of its servers.
@@ -41,8 +42,8 @@ fn host(fields: &Fields<'_>) -> Option<(String, u16)> {
         Some(_) => fields.count("port", 1..=u64::from(u16::MAX), "ports begin at 1"),
     };
     let host = fields.word("host")?;
-    let odd = |c: char| !c.is_ascii_alphanumeric() && !matches!(c, '.' | '-' | '_' | ':');
-    if let Some(at) = host.find(odd) {
+    let odd = |c: char| !c.is_ascii_alphanumeric() && !matches!(c, '.' | '-' | '_');
+    if let Some(at) = host.find(odd).filter(|_| host.parse::<Ipv6Addr>().is_err()) {
         let help = "the port is a key of its own, and so is every further server";
         fields.in_text("host", host, at, format!("`{host}` is no host"), help);
         return None;

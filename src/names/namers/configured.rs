@@ -1,8 +1,8 @@
 //! The namers that a configuration can ask for: each kind's settings, and how it is built of them.
 
-use super::dns::Hosts;
+use super::dns::{self, Hosts};
 use super::serversets::{self, Serversets};
-use super::{etcd, fs, k8s};
+use super::{dnssrv, etcd, fs, k8s, pattern};
 use crate::names::namer::Namer;
 use crate::names::source::Discovered;
 use muxgate_wire::name::Path;
@@ -14,6 +14,8 @@ use std::sync::Arc;
 pub struct Env {
     /// Follows host names; tasks of namers run where its tasks do.
     pub hosts: Arc<Hosts>,
+    /// Which DNS servers are asked, unless a namer has its own.
+    pub dns: dns::Params,
 }
 
 /// What a namer asks, and how.
@@ -23,6 +25,10 @@ pub enum Discovery {
     Etcd(etcd::Params),
     /// `io.l5d.fs`: a folder in which each file is a service.
     Fs(fs::Params),
+    /// `io.l5d.dnssrv`: SRV records.
+    DnsSrv(dnssrv::Params),
+    /// `io.l5d.rewrite`: names that become other names.
+    Rewrite(pattern::Rewrite),
     /// `io.l5d.k8s`, `io.l5d.k8s.ns`: EndpointSlices of Kubernetes.
     K8s(k8s::Params),
     /// `io.l5d.serversets`: server sets in ZooKeeper.
@@ -41,6 +47,8 @@ impl Discovery {
                 Arc::new(Discovered::new(prefix, source, Arc::clone(&env.hosts)))
             }
             Self::Fs(params) => Arc::new(fs::Fs::new(prefix, &params.root, Arc::clone(&env.hosts))),
+            Self::DnsSrv(params) => Arc::new(dnssrv(prefix, params, env)),
+            Self::Rewrite(rewrite) => Arc::new(pattern::Rewriter::new(prefix, rewrite.clone())),
             Self::K8s(params) => {
                 let source = k8s::K8s::new(params).map_err(|error| error.text)?;
                 Arc::new(Discovered::new(prefix, source, Arc::clone(&env.hosts)))
@@ -55,6 +63,7 @@ impl Discovery {
     pub fn doubt(&self) -> Option<String> {
         match self {
             Self::Fs(params) => params.doubt(),
+            Self::DnsSrv(_) | Self::Rewrite(_) => None,
             Self::K8s(params) => params.doubt(),
             Self::Etcd(_) | Self::Serversets(_) => None,
         }
@@ -67,8 +76,19 @@ impl fmt::Display for Discovery {
         match self {
             Self::Etcd(params) => params.fmt(f),
             Self::Fs(params) => params.fmt(f),
+            Self::DnsSrv(params) => params.fmt(f),
+            Self::Rewrite(rewrite) => rewrite.fmt(f),
             Self::K8s(params) => params.fmt(f),
             Self::Serversets(params) => params.fmt(f),
         }
     }
+}
+
+fn dnssrv(prefix: Path, params: &dnssrv::Params, env: &Env) -> Discovered {
+    let own = dns::Params { servers: params.servers.clone(), ..env.dns.clone() };
+    let (client, hosts) = match params.servers.is_empty() {
+        true => (dns::Client::new(&env.dns), Arc::clone(&env.hosts)),
+        false => (dns::Client::new(&own), Hosts::new(dns::Client::new(&own))),
+    };
+    Discovered::new(prefix, dnssrv::DnsSrv::new(Arc::new(client), params.refresh), hosts)
 }

@@ -4,6 +4,7 @@
 pub mod configured;
 pub mod constant;
 pub mod dns;
+pub mod dnssrv;
 pub mod etcd;
 pub mod fs;
 pub mod inet;

@@ -4,7 +4,7 @@
 //!   idle ──▶ connecting ──▶ connected ──▶ connection lost ──▶ back within the patience: the same session
 //!              │  ▲                              └──────────▶ expired, refused, or patience at its end: a new one
 //!              ▼  │
-//!            away (since when, why): asked again by the next caller, not more often than each half second
+//!            away (since when, why): asked again by the next caller, not more often than ten times a second
 //! ```
 //!
 //! A session lives as long as somebody holds it: ephemeral nodes go with it. Watches do not outlive a lost connection (events
@@ -43,8 +43,9 @@ pub const LONGEST_SILENCE: Duration = Duration::from_secs(3);
 /// A lost connection is waited for this long before a new session is made, by those who only read.
 pub const PATIENCE: Duration = Duration::from_secs(1);
 
-/// After a failed attempt to connect, all who ask hear of it for this long; then the next one tries.
-const REST: Duration = Duration::from_millis(500);
+/// After a failed attempt to connect, all who waited for it hear of it, and all who ask within this time; then the next
+/// one tries.
+const REST: Duration = Duration::from_millis(100);
 
 /// The port of hosts that name none.
 pub const PORT: u16 = 2181;
@@ -208,6 +209,7 @@ impl Zk {
         if let Some(session) = self.live() {
             return Ok(session);
         }
+        let asked = Instant::now();
         let _making = self.making.lock().await;
         if let Some(session) = self.live() {
             return Ok(session);
@@ -219,7 +221,7 @@ impl Zk {
             return Ok(session);
         }
         if let Some((at, error)) = &self.now.lock().failed
-            && at.elapsed() < REST
+            && (*at >= asked || at.elapsed() < REST)
         {
             return Err(error.clone());
         }
@@ -268,7 +270,7 @@ impl Zk {
         match timeout(CONNECT_WITHIN, connecting).await {
             Ok(Ok(Ok(client))) => Ok(Session::new(client, hosts.into())),
             Ok(Ok(Err(zookeeper_client::Error::NoHosts))) => {
-                Err(ZkError::away(&hosts, "no server takes connections"))
+                Err(ZkError::away(&hosts, "none of its servers gives us a session"))
             }
             Ok(Ok(Err(error))) => Err(ZkError::of(&hosts, "no session", &error)),
             Ok(Err(_)) => Err(ZkError::away(&hosts, "it talks nonsense")),

@@ -1,6 +1,7 @@
 //! A real ZooKeeper: server sets found and announced, tables kept.
 
 mod announce;
+mod cases;
 mod storage;
 
 use muxgate::outside::zk::{Params, Session, Zk};
@@ -118,7 +119,7 @@ async fn no_call_fails_whatever_becomes_of_zookeeper() {
     let began = Instant::now();
     let right = async {
         put(&session, "/prod/web", &[echoes.addr(0)]).await;
-        drill_to(&echoes, 0).await;
+        used(&echoes, 0).await;
     };
     drill.step("the set is written anew, with one other member", right).await;
     println!("in use after {:?}", began.elapsed());
@@ -142,7 +143,7 @@ async fn no_call_fails_whatever_becomes_of_zookeeper() {
 }
 
 /// Waits until one of the backends gets calls.
-async fn drill_to(echoes: &Echoes, at: usize) {
+async fn used(echoes: &Echoes, at: usize) {
     let before = echoes.counts()[at];
     until("calls", || async { (echoes.counts()[at] > before).then_some(()) }).await;
 }

@@ -60,7 +60,7 @@ pub struct System {
 }
 
 impl System {
-    fn ensemble(&self, params: zk::Params) -> Result<Arc<Zk>, SourceError> {
+    pub(super) fn ensemble(&self, params: zk::Params) -> Result<Arc<Zk>, SourceError> {
         let name = params.to_string();
         let mut ensembles = self.ensembles.lock();
         if let Some(known) = ensembles.get(&name) {
