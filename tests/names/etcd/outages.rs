@@ -8,6 +8,8 @@ use tokio::time::{Instant, sleep};
 
 /// How long every packet is lost: shorter than the 60 s of the case, and three times as long as it takes to be noticed.
 const LOST: Duration = Duration::from_secs(15);
+/// An answer is believed for so long without a further word of the source.
+const NOTICED: Duration = Duration::from_secs(4);
 /// How long each of the errors is answered.
 const ERRORS: Duration = Duration::from_secs(10);
 
@@ -27,6 +29,7 @@ async fn bc_14_an_outage_of_etcd_takes_no_address() {
 
     let lost = async {
         etcd.freeze();
+        sleep(NOTICED).await;
         never_seen(&gateway, "/ghost/of/silence").await;
         sleep(LOST).await;
     };

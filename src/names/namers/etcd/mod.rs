@@ -35,7 +35,7 @@ pub const MAX_NAME: usize = 8;
 
 impl From<EtcdError> for SourceError {
     fn from(error: EtcdError) -> Self {
-        Self(format!("etcd cannot be asked: {error}"))
+        Self(error.to_string())
     }
 }
 
