@@ -82,8 +82,7 @@ impl Node {
             all.kvs.append(&mut page.kvs);
             let Some(last) = all.kvs.last().filter(|_| page.more) else { return Ok(all) };
             if all.kvs.len() >= MAX_KEYS {
-                let prefix = String::from_utf8_lossy(prefix);
-                return Err(EtcdError::Refused(format!("etcd has more than {MAX_KEYS} keys below {prefix}")));
+                return Err(too_many(prefix));
             }
             // The next key that can be.
             range.key = Base64([&last.key[..], &[0]].concat());
@@ -134,6 +133,9 @@ impl Follow {
     /// # Errors
     /// The server is gone, silent, another one, or does not tell all: read everything anew. At once, if it was a compaction.
     pub async fn next(&mut self, known: usize) -> Result<News, EtcdError> {
+        if known > MAX_KEYS {
+            return Err(too_many(&self.prefix));
+        }
         tokio::select! {
             line = self.lines.next() => {
                 let line = line?.ok_or_else(|| self.ended("the watch ended"))?;
@@ -191,6 +193,11 @@ impl Follow {
         let prefix = String::from_utf8_lossy(&self.prefix);
         EtcdError::Unavailable(format!("etcd at {}, keys below {prefix}: {why}", self.node.http.base()))
     }
+}
+
+fn too_many(prefix: &[u8]) -> EtcdError {
+    let prefix = String::from_utf8_lossy(prefix);
+    EtcdError::Refused(format!("etcd has more than {MAX_KEYS} keys below {prefix}"))
 }
 
 fn check(node: Node, prefix: Vec<u8>) -> Pin<Box<dyn Future<Output = Result<Head, EtcdError>> + Send>> {
