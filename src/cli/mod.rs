@@ -4,6 +4,7 @@ mod check;
 mod flags;
 mod logs;
 mod play;
+mod store;
 
 #[cfg(test)]
 mod tests;
@@ -44,6 +45,9 @@ enum Command {
         /// The file; `-` reads standard input
         file: PathBuf,
     },
+    /// Start a store of dtabs: namespaces, versions and history over HTTP, as namerd has them and more
+    #[command(after_help = store::EXAMPLES)]
+    Store(store::StoreArgs),
     /// Start the gateway, three demo services and a steady load, all in this process
     Demo(play::DemoArgs),
     /// Only the demo services, for the demo across containers
@@ -86,6 +90,7 @@ pub fn run(cli: Cli) -> ExitCode {
     let done = logs::start(cli.log_format, default).and_then(|()| match cli.command {
         Command::Run(args) => serve(args),
         Command::Check { file } => check(&file),
+        Command::Store(args) => store::store(args),
         Command::Demo(args) => play::demo(args),
         Command::DemoServices(args) => play::services(args),
         Command::DemoLoad(args) => play::load(args),

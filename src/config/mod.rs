@@ -15,7 +15,7 @@ mod suggest;
 #[cfg(test)]
 mod tests;
 
-pub use plan::Plan;
+pub use plan::{Plan, StorePlan};
 pub use problem::Report;
 
 /// Longest file that is read, in bytes: the largest table that is taken, and room for the rest.
@@ -27,4 +27,12 @@ pub const MAX_FILE: usize = 2 << 20;
 /// Everything that is wrong with the text, at once where one mistake does not hide another.
 pub fn parse(name: &str, text: &str) -> Result<Plan, Report> {
     file::read(name, text)
+}
+
+/// Reads the configuration of a store; as [`parse`].
+///
+/// # Errors
+/// As of [`parse`].
+pub fn parse_store(name: &str, text: &str) -> Result<StorePlan, Report> {
+    file::tables::read(name, text)
 }

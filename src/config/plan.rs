@@ -1,7 +1,9 @@
 //! What can exist: a configuration that has been checked. Only [`super::parse`] makes one.
 
+mod tables;
 mod tls;
 
+pub use tables::{Proof, Right, STORE_ADDRESS, STORE_FOLDER, StorageChoice, StorePlan, ZK_TABLES};
 pub use tls::{ClientTls, CommonName, ListenerTls};
 
 use crate::flow::{accept, address, admit, bind, choose, dispatch};

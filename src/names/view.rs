@@ -15,7 +15,7 @@ impl Delegation {
                     children.iter().map(|(weight, tree)| json!({ "weight": weight, "tree": tree.to_json() }));
                 ("union", "union", Some(branches.collect()))
             }
-            Kind::Leaf(bound) => ("leaf", "bound", Some(bound_json(bound))),
+            Kind::Leaf(bound) => ("leaf", "bound", Some(bound.to_json())),
             Kind::Neg => ("neg", "", None),
             Kind::Fail => ("fail", "", None),
             Kind::Empty => ("empty", "", None),
@@ -36,25 +36,31 @@ impl Delegation {
     }
 }
 
-fn bound_json(bound: &Bound) -> Value {
-    json!({ "id": bound.id.as_str(), "path": bound.residual.as_str(), "addr": addr_json(&bound.addr.borrow()) })
+impl Bound {
+    /// The name with its addresses, as JSON.
+    pub fn to_json(&self) -> Value {
+        json!({ "id": self.id.as_str(), "path": self.residual.as_str(), "addr": self.addr.borrow().to_json() })
+    }
 }
 
-fn addr_json(addr: &Addr) -> Value {
-    match addr {
-        Addr::Pending => json!({ "type": "pending" }),
-        Addr::Bound(endpoints) => {
-            let addresses = endpoints.iter().map(|endpoint| {
-                json!({
-                    "ip": endpoint.addr.ip().to_string(),
-                    "port": endpoint.addr.port(),
-                    "meta": { "endpoint_addr_weight": endpoint.weight },
-                })
-            });
-            json!({ "type": "bound", "addrs": addresses.collect::<Vec<_>>() })
+impl Addr {
+    /// The addresses as JSON.
+    pub fn to_json(&self) -> Value {
+        match self {
+            Addr::Pending => json!({ "type": "pending" }),
+            Addr::Bound(endpoints) => {
+                let addresses = endpoints.iter().map(|endpoint| {
+                    json!({
+                        "ip": endpoint.addr.ip().to_string(),
+                        "port": endpoint.addr.port(),
+                        "meta": { "endpoint_addr_weight": endpoint.weight },
+                    })
+                });
+                json!({ "type": "bound", "addrs": addresses.collect::<Vec<_>>() })
+            }
+            Addr::Neg => json!({ "type": "neg" }),
+            Addr::Failed(why) => json!({ "type": "failed", "cause": why }),
         }
-        Addr::Neg => json!({ "type": "neg" }),
-        Addr::Failed(why) => json!({ "type": "failed", "cause": why }),
     }
 }
 

@@ -10,6 +10,7 @@ mod observe;
 mod overlay;
 mod remote;
 mod services;
+pub(super) mod tables;
 mod tls;
 mod zk;
 

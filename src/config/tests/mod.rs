@@ -4,4 +4,5 @@ mod certificates;
 mod dns;
 mod etcd;
 mod good;
+mod tables;
 mod wrong;
