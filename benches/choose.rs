@@ -91,7 +91,7 @@ fn bind(criterion: &mut Criterion) {
     let runtime = Builder::new_current_thread().enable_all().build().expect("a runtime");
     let mut group = criterion.benchmark_group("choose/bind");
     let bind = runtime.block_on(async {
-        let base = watch::channel(Dtab::parse(DTAB).expect("a table")).1;
+        let base = watch::channel(Dtab::parse(DTAB).expect("a table").into()).1;
         let binder = Arc::new(Binder::new(namers(), base));
         let registry = Registry::new(Limits::default());
         let params: bind::ParamsOf = Arc::new(|_: &Path| bind::Params::default());

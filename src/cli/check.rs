@@ -19,7 +19,7 @@ pub(super) fn summary(plan: &Plan) -> String {
 
 fn write(plan: &Plan, out: &mut String) -> std::fmt::Result {
     writeln!(out, "{}: ok", plan.name())?;
-    for Listener { accept, address, admit, tls } in plan.listeners() {
+    for Listener { accept, address, admit, tls, announce } in plan.listeners() {
         let named = address.prefix.concat(&address.default);
         write!(
             out,
@@ -37,6 +37,9 @@ fn write(plan: &Plan, out: &mut String) -> std::fmt::Result {
         match admit.max_concurrent {
             Some(most) => writeln!(out, "; at most {most} calls at once")?,
             None => writeln!(out)?,
+        }
+        for set in announce {
+            writeln!(out, "    announced as {} in ZooKeeper at {}", set.node, set.params.zk)?;
         }
     }
     for namer in plan.namers() {
@@ -74,6 +77,12 @@ pub(super) fn doubts(plan: &Plan) -> String {
     for namer in plan.namers() {
         if let Some(doubt) = namer.discovery.doubt() {
             let _ = writeln!(out, "warning: {doubt}");
+        }
+    }
+    for Listener { accept, announce, .. } in plan.listeners() {
+        if !announce.is_empty() && accept.address.ip().is_loopback() {
+            let (name, ip) = (&accept.name, accept.address.ip());
+            let _ = writeln!(out, "warning: {name} announces {ip}, where only this host reaches it");
         }
     }
     let Ok(runtime) = tokio::runtime::Builder::new_current_thread().enable_all().build() else { return out };

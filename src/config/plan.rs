@@ -5,6 +5,7 @@ mod tls;
 pub use tls::{ClientTls, CommonName, ListenerTls};
 
 use crate::flow::{accept, address, admit, bind, choose, dispatch};
+use crate::names::announce;
 use crate::names::namers::configured::Discovery;
 use crate::names::namers::dns;
 use crate::names::namers::pattern::Pattern;
@@ -62,6 +63,24 @@ pub struct Namer {
     pub discovery: Discovery,
 }
 
+/// A place where listeners announce themselves, reached by names below `/#` and its prefix.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Announcer {
+    /// Without `/#`: `/io.l5d.serversets` by default.
+    pub prefix: Path,
+    /// Whom it tells.
+    pub params: announce::Params,
+}
+
+/// One announcement of a listener.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Announce {
+    /// Whom it tells.
+    pub params: announce::Params,
+    /// The node of the server set.
+    pub node: String,
+}
+
 /// A port, with the settings of the rooms that are one per listener.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Listener {
@@ -73,6 +92,8 @@ pub struct Listener {
     pub admit: admit::Params,
     /// Certificates; none for plain connections.
     pub tls: Option<ListenerTls>,
+    /// Where it announces itself.
+    pub announce: Vec<Announce>,
 }
 
 /// Settings for the names that a prefix matches.

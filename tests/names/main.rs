@@ -2,3 +2,4 @@
 //! are away, and what it does when they come back.
 
 mod dns;
+mod zookeeper;

@@ -32,6 +32,7 @@ pub mod tunnel;
 pub mod until;
 pub mod walk;
 pub mod zipkin;
+pub mod zookeeper;
 
 pub use backend::Backend;
 pub use caller::Caller;
@@ -39,3 +40,4 @@ pub use gateway::Gateway;
 pub use proc::Proc;
 pub use tunnel::Tunnel;
 pub use until::until;
+pub use zookeeper::ZooKeeper;

@@ -4,6 +4,7 @@ mod dnssrv;
 mod fs;
 mod k8s;
 mod rewrite;
+mod serversets;
 
 use super::{Fields, Shape};
 use crate::config::plan::Namer;
@@ -18,7 +19,8 @@ struct Kind {
     read: fn(&Fields<'_>) -> Option<Discovery>,
 }
 
-const KINDS: &[&Kind] = &[&fs::KIND, &dnssrv::KIND, &rewrite::KIND, &k8s::KIND, &k8s::KIND_NS];
+const KINDS: &[&Kind] =
+    &[&fs::KIND, &dnssrv::KIND, &rewrite::KIND, &k8s::KIND, &k8s::KIND_NS, &serversets::KIND];
 
 /// Items whose kind is not known: only that is said of them.
 const UNKNOWN: Shape = Shape { what: "a namer", keys: &["kind"], strangers: &[] };

@@ -1,6 +1,7 @@
 //! The namers that a configuration can ask for: each kind's settings, and how it is built of them.
 
 use super::dns::{self, Hosts};
+use super::serversets::{self, Serversets};
 use super::{dnssrv, fs, k8s, pattern};
 use crate::names::namer::Namer;
 use crate::names::source::Discovered;
@@ -28,6 +29,8 @@ pub enum Discovery {
     Rewrite(pattern::Rewrite),
     /// `io.l5d.k8s`, `io.l5d.k8s.ns`: EndpointSlices of Kubernetes.
     K8s(k8s::Params),
+    /// `io.l5d.serversets`: server sets in ZooKeeper.
+    Serversets(serversets::Params),
 }
 
 impl Discovery {
@@ -44,6 +47,9 @@ impl Discovery {
                 let source = k8s::K8s::new(params).map_err(|error| error.text)?;
                 Arc::new(Discovered::new(prefix, source, Arc::clone(&env.hosts)))
             }
+            Self::Serversets(params) => {
+                Arc::new(Discovered::new(prefix, Serversets::new(params), Arc::clone(&env.hosts)))
+            }
         })
     }
 
@@ -53,6 +59,7 @@ impl Discovery {
             Self::Fs(params) => params.doubt(),
             Self::DnsSrv(_) | Self::Rewrite(_) => None,
             Self::K8s(params) => params.doubt(),
+            Self::Serversets(_) => None,
         }
     }
 }
@@ -65,6 +72,7 @@ impl fmt::Display for Discovery {
             Self::DnsSrv(params) => params.fmt(f),
             Self::Rewrite(rewrite) => rewrite.fmt(f),
             Self::K8s(params) => params.fmt(f),
+            Self::Serversets(params) => params.fmt(f),
         }
     }
 }

@@ -11,8 +11,10 @@ pub mod k8s;
 pub mod live;
 pub mod pattern;
 pub mod rewrite;
+pub mod serversets;
 
 use super::namer::Namer;
+use super::source::Discovered;
 use muxgate_wire::name::Path;
 use std::sync::Arc;
 
@@ -21,6 +23,8 @@ pub fn system(hosts: &Arc<dns::Hosts>) -> Vec<Arc<dyn Namer>> {
     let mut namers: Vec<Arc<dyn Namer>> = vec![Arc::new(constant::nil()), Arc::new(constant::fail())];
     namers.extend(inet::all(hosts).map(|inet| Arc::new(inet) as Arc<dyn Namer>));
     namers.extend(rewrite::all().map(|rewrite| Arc::new(rewrite) as Arc<dyn Namer>));
+    let (prefix, sets) = (system_prefix(serversets::SYSTEM), serversets::System::default());
+    namers.push(Arc::new(Discovered::new(prefix, sets, Arc::clone(hosts))));
     namers
 }
 

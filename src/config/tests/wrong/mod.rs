@@ -9,6 +9,7 @@ mod names;
 mod overlay;
 mod rules;
 mod tls;
+mod zookeeper;
 
 use crate::config::parse;
 
@@ -30,6 +31,7 @@ fn every_mistake_is_explained() {
         tls::CASES,
         overlay::CASES,
         dns::CASES,
+        zookeeper::CASES,
     ]
     .into_iter()
     .flatten()
