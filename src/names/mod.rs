@@ -13,6 +13,7 @@ pub mod namer;
 pub mod namers;
 pub mod resolve;
 pub mod source;
+mod used;
 mod view;
 
 #[cfg(test)]

@@ -4,6 +4,7 @@ use super::fake::{Fake, fakes, namers, path};
 use crate::names::namers::fs::file;
 use crate::names::namers::pattern::{Pattern, Rewrite, Rewriter};
 use crate::names::namers::serversets::{Endpoint, Member, Target, Vector, weight};
+use crate::names::used::Outcome;
 use crate::names::{
     Answer, BindState, Binder, Binding, Bound, Delegation, Kind, Lookup, Named, Namer, State,
 };
@@ -221,7 +222,21 @@ async fn bind(case: &Value, by_id: bool) -> Value {
     let binding = binder.bind(&asked, &Dtab::empty());
     let dry = binder.dry_run(&asked, &Dtab::empty(), Duration::ZERO).await;
     assert_eq!(dry.state, binding.latest(), "the dry run shows what live traffic sees");
+    // What the delegation tree says is used is what is used; it has an end only if all branches have one.
+    if let Ok(tree) = binder.delegate(&asked, &Dtab::empty(), Duration::ZERO).await {
+        assert_eq!(tree.outcome(), outcome(&dry.state), "{case}");
+    }
     state_json(&binding.latest(), &case["expect"], by_id)
+}
+
+fn outcome(state: &State) -> Outcome {
+    match state {
+        State::Pending => Outcome::Pending,
+        State::Failed(_) => Outcome::Failed,
+        State::Ok(NameTree::Neg) => Outcome::Neg,
+        State::Ok(NameTree::Fail) => Outcome::Fail,
+        State::Ok(_) => Outcome::Found,
+    }
 }
 
 async fn bind_steps(case: &Value) -> Value {
