@@ -77,7 +77,7 @@ impl Gateway {
         };
         let tracer = tracer(&plan, &registry, ring.clone(), zipkin.clone());
         let (dtab, base) = watch::channel(Base::from(plan.dtab().clone()));
-        let binder = Arc::new(Binder::new(all_namers(&plan)?.into_iter().collect(), base));
+        let binder = Arc::new(Binder::new(self::namers(&plan)?.into_iter().collect(), base));
         let certificates = Certificates::start(&plan, &registry)?;
         let flow = Flow::new(parts(&plan, certificates, Arc::clone(&binder), Arc::clone(&registry), tracer));
         let mut listeners = Vec::new();
@@ -199,7 +199,10 @@ fn tracer(plan: &Plan, registry: &Registry, ring: Option<Arc<Ring>>, zipkin: Opt
 }
 
 /// The system namers, and behind them those of the configuration: the later one is asked first.
-fn all_namers(plan: &Plan) -> Result<Vec<Arc<dyn Namer>>, StartError> {
+///
+/// # Errors
+/// One that cannot be built at all.
+pub fn namers(plan: &Plan) -> Result<Vec<Arc<dyn Namer>>, StartError> {
     let env =
         Env { hosts: namers::dns::Hosts::new(namers::dns::Client::new(plan.dns())), dns: plan.dns().clone() };
     let mut all = namers::system(&env.hosts);

@@ -8,7 +8,7 @@
 //! | `/metrics`, `/metrics.json` | all numbers: Prometheus text, JSON |
 //! | `/traces`, `/traces.json` | the last traces: waterfall, Zipkin v2 JSON |
 //! | `/names`, `/names.json` | current bindings, each with its explanation |
-//! | `/delegator.json?path=&dtab=` | what a name would lead to, step by step |
+//! | `/delegator.json?path=&dtab=`, or POST of JSON with these keys | what a name would lead to, step by step |
 //! | `/config` | the configuration in effect |
 
 mod html;
@@ -21,6 +21,7 @@ mod waterfall;
 use crate::observe::{Registry, Ring};
 use async_trait::async_trait;
 use axum::Router;
+use axum::extract::DefaultBodyLimit;
 use axum::middleware::map_response;
 use axum::response::Response;
 use axum::routing::get;
@@ -82,7 +83,10 @@ pub fn router(state: AdminState) -> Router {
         .route("/traces.json", get(pages::traces_json))
         .route("/names", get(pages::names))
         .route("/names.json", get(pages::names_json))
-        .route("/delegator.json", get(pages::delegator))
+        .route(
+            "/delegator.json",
+            get(pages::delegator).post(pages::delegate).layer(DefaultBodyLimit::max(pages::MAX_ASKED)),
+        )
         .route("/config", get(pages::config))
         .layer(map_response(guard))
         .with_state(state)
