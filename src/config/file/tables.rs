@@ -1,9 +1,9 @@
 //! The file of `muxgate store`: `listen`, `data` or `storage`, `tls`, `namers`, `dns`, `rights`.
 
 use super::super::node::Node;
-use super::super::plan::{Proof, Right, STORE_ADDRESS, StorageChoice, StorePlan};
+use super::super::plan::{ETCD_PORT, ETCD_TABLES, Proof, Right, STORE_ADDRESS, StorageChoice, StorePlan};
 use super::super::problem::{Problems, Report};
-use super::{Fields, File, Shape, dns, namers, tls, zk};
+use super::{Fields, File, Shape, dns, namers, remote, tls, zk};
 use muxgate_rpc::tls::ServerFiles;
 use muxgate_wire::mux::handshake::TlsLevel;
 use muxgate_wire::name::Prefix;
@@ -24,7 +24,7 @@ const ROOT: Shape = Shape {
     ],
 };
 
-const STORAGE: [(&str, &Shape, Reader); 2] = [
+const STORAGE: [(&str, &Shape, Reader); 3] = [
     (
         "embedded",
         &Shape {
@@ -33,6 +33,15 @@ const STORAGE: [(&str, &Shape, Reader); 2] = [
             strangers: &[("path", "did you mean `dir`?")],
         },
         embedded,
+    ),
+    (
+        "io.l5d.etcd",
+        &Shape {
+            what: "storage `io.l5d.etcd`",
+            keys: &["kind", "host", "port", "addresses", "tls", "pathPrefix"],
+            strangers: &[],
+        },
+        etcd,
     ),
     (
         "io.l5d.zk",
@@ -50,7 +59,18 @@ type Reader = fn(&Fields<'_>) -> Option<StorageChoice>;
 /// Whatever has a `kind`.
 const ANY: Shape = Shape {
     what: "`storage`",
-    keys: &["kind", "dir", "zkAddrs", "pathPrefix", "sessionTimeoutMs", "authInfo", "host", "port", "tls"],
+    keys: &[
+        "kind",
+        "dir",
+        "zkAddrs",
+        "pathPrefix",
+        "sessionTimeoutMs",
+        "authInfo",
+        "host",
+        "port",
+        "addresses",
+        "tls",
+    ],
     strangers: &[],
 };
 
@@ -140,6 +160,11 @@ fn storage(fields: &Fields<'_>) -> Option<StorageChoice> {
 fn embedded(fields: &Fields<'_>) -> Option<StorageChoice> {
     fields.missing("dir", "the folder in which tables are kept: `dir: muxgate-store`");
     Some(StorageChoice::Embedded(fields.word("dir")?.into()))
+}
+
+fn etcd(fields: &Fields<'_>) -> Option<StorageChoice> {
+    let prefix = path_prefix(fields, ETCD_TABLES);
+    Some(StorageChoice::Etcd(remote::of_addresses(fields, "localhost", ETCD_PORT)?, prefix?))
 }
 
 fn zookeeper(fields: &Fields<'_>) -> Option<StorageChoice> {

@@ -2,7 +2,7 @@
 
 use super::Namer;
 use crate::names::namers::dns;
-use crate::outside::zk;
+use crate::outside::{http, zk};
 use muxgate_rpc::tls::ServerFiles;
 use muxgate_wire::name::Prefix;
 use std::net::{Ipv4Addr, SocketAddr};
@@ -13,6 +13,12 @@ pub const STORE_ADDRESS: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(Ipv4A
 
 /// Where an embedded store keeps its tables.
 pub const STORE_FOLDER: &str = "muxgate-store";
+
+/// Where etcd listens for its clients.
+pub const ETCD_PORT: u16 = 2379;
+
+/// Where tables are in etcd.
+pub const ETCD_TABLES: &str = "/namerd/dtabs";
 
 /// Where tables are in ZooKeeper, as in namerd.
 pub const ZK_TABLES: &str = "/dtabs";
@@ -53,6 +59,8 @@ impl Default for StorePlan {
 pub enum StorageChoice {
     /// A file in this folder.
     Embedded(PathBuf),
+    /// Keys of etcd, asked for at these addresses, below a path.
+    Etcd(Vec<http::Params>, String),
     /// Nodes of ZooKeeper, below a path.
     ZooKeeper(zk::Params, String),
 }

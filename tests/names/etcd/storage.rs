@@ -1,10 +1,13 @@
 //! Tables in a real etcd.
 
+use muxgate::config::plan::ETCD_TABLES;
 use muxgate::outside::http::{Credentials, Params as Node};
 use muxgate::store::storage::conformance::{self, Handle, change, shown};
-use muxgate::store::storage::etcd::{EtcdStorage, MAX_TABLE, PATH_PREFIX, Params};
+use muxgate::store::storage::etcd::{EtcdStorage, MAX_TABLE, Params};
 use muxgate::store::storage::{Expect, StorageError, Version};
-use muxgate_testkit::{Etcd, until};
+use muxgate_testkit::proc::LIMIT;
+use muxgate_testkit::{Etcd, Proc, http, until};
+use serde_json::json;
 use std::sync::Arc;
 
 /// Writers, and entries that each one adds.
@@ -14,7 +17,7 @@ const EACH: usize = 12;
 fn storage(etcd: &Etcd) -> Handle {
     let base = format!("http://{}", etcd.addr());
     let nodes = vec![Node { base, tls: None, credentials: Credentials::None }];
-    Arc::new(EtcdStorage::start(&Params { nodes, path_prefix: PATH_PREFIX.into() }).expect("an address"))
+    Arc::new(EtcdStorage::start(&Params { nodes, path_prefix: ETCD_TABLES.into() }).expect("an address"))
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -102,6 +105,36 @@ async fn nothing_is_lost_when_the_server_dies() {
     assert_eq!(entries(), WRITERS * EACH, "a write of another one changes nothing");
     here.write(change("busy", Some("/a=>/b;"), Expect::Absent)).await.expect("it is not there any more");
     shown(here.mirror(), "busy", |table| table.is_some_and(|table| &*table.dtab == "/a=>/b;")).await;
+}
+
+/// Two stores on one etcd: what is written to one is read from the other.
+#[tokio::test(flavor = "multi_thread")]
+async fn stores_share_their_tables() {
+    let etcd = Etcd::start().await;
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("store.yaml");
+    let (host, port) = (etcd.addr().ip(), etcd.addr().port());
+    let text = format!("listen: 127.0.0.1:0\nstorage: {{kind: io.l5d.etcd, host: {host}, port: {port}}}\n");
+    std::fs::write(&file, text).expect("a file");
+    let start = || {
+        let store = Proc::start("store", env!("CARGO_BIN_EXE_muxgate"), ["store", &file.to_string_lossy()], &[]);
+        let address = store.wait_line("its address", LIMIT, |line| line.strip_prefix("store ").map(str::to_owned));
+        (store, format!("http://{address}/api/1/dtabs"))
+    };
+    let ((_one, first), (_two, second)) = (start(), start());
+    let dtab = json!([{"prefix": "/svc", "dst": "/#/io.l5d.etcd"}]).to_string();
+    let created = || async {
+        let (status, text) = post_json(&format!("{first}/shared"), &dtab).await;
+        assert!([204, 503].contains(&status), "{status} {text}");
+        (status == 204).then_some(())
+    };
+    until("the store knows its tables", created).await;
+    until("the other store has it", || async {
+        let (status, text) = http::get(&format!("{second}/shared")).await.expect("an answer");
+        (status == 200 && text.contains("/#/io.l5d.etcd")).then_some(())
+    })
+    .await;
+    assert!(etcd.get("/namerd/dtabs/shared").await.is_some_and(|text| text.contains("/svc")));
 }
 
 /// Adds an entry to the table, once, whatever becomes of the server.
