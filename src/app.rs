@@ -8,14 +8,16 @@ use crate::flow::accept::Listener;
 use crate::flow::{self, Flow, dispatch};
 use crate::names::announce::Announcement;
 use crate::names::namers::configured::Env;
+use crate::names::table::{self, Follower};
 use crate::names::{Base, Binder, Namer, namers};
 use crate::observe::span::{Recorder, Settings};
 use crate::observe::{Registry, Ring, Tracer, Zipkin};
+use crate::outside::kept::Kept;
 use async_trait::async_trait;
 use certificates::Certificates;
 use futures_util::future::join_all;
 use muxgate_wire::name::{Dtab, Path};
-use serde_json::Value;
+use serde_json::{Value, json};
 use std::fmt;
 use std::io::Write;
 use std::net::SocketAddr;
@@ -76,7 +78,7 @@ impl Gateway {
             None => None,
         };
         let tracer = tracer(&plan, &registry, ring.clone(), zipkin.clone());
-        let (dtab, base) = watch::channel(Base::from(plan.dtab().clone()));
+        let (mut follower, base) = followed(&plan, Kept::nowhere(), &registry)?;
         let binder = Arc::new(Binder::new(all_namers(&plan)?.into_iter().collect(), base));
         let certificates = Certificates::start(&plan, &registry)?;
         let flow = Flow::new(parts(&plan, certificates, Arc::clone(&binder), Arc::clone(&registry), tracer));
@@ -90,14 +92,12 @@ impl Gateway {
             let opened = opened.map_err(|error| cannot_listen("listener", address, &error))?;
             listeners.push(opened);
         }
+        if let (Some(follower), Some(first)) = (&mut follower, listeners.first()) {
+            follower.report(&binder, &table::id(first.address()));
+        }
         let stats: Vec<_> = listeners.iter().map(|listener| registry.listener(listener.name())).collect();
-        let shown = Arc::new(Shown {
-            ready: AtomicBool::new(true),
-            plan: Arc::clone(&plan),
-            flow,
-            binder,
-            _dtab: dtab,
-        });
+        let shown =
+            Arc::new(Shown { ready: AtomicBool::new(true), plan: Arc::clone(&plan), flow, binder, follower });
         let stop_admin = CancellationToken::new();
         let admin = match plan.admin() {
             Some(admin) => {
@@ -198,6 +198,20 @@ fn tracer(plan: &Plan, registry: &Registry, ring: Option<Arc<Ring>>, zipkin: Opt
     Tracer::new(&settings, collector, ring, Arc::clone(registry.spans()))
 }
 
+/// The base table: the file's own, over that of a store if there is one.
+fn followed(
+    plan: &Plan,
+    kept: Arc<Kept>,
+    registry: &Registry,
+) -> Result<(Option<Follower>, watch::Receiver<Base>), StartError> {
+    let Some(store) = plan.store() else {
+        return Ok((None, watch::channel(Base::from(plan.dtab().clone())).1));
+    };
+    let started = Follower::start(store, plan.dtab().clone(), kept, registry.follow_base());
+    let (follower, base) = started.map_err(|error| StartError(format!("the store: {error}")))?;
+    Ok((Some(follower), base))
+}
+
 /// The system namers, and behind them those of the configuration: the later one is asked first.
 fn all_namers(plan: &Plan) -> Result<Vec<Arc<dyn Namer>>, StartError> {
     let env =
@@ -259,14 +273,23 @@ struct Shown {
     plan: Arc<Plan>,
     flow: Flow,
     binder: Arc<Binder>,
-    /// The base table's source; it lives as long as the gateway.
-    _dtab: watch::Sender<Base>,
+    /// Where the base table is from, if not from the file alone.
+    follower: Option<Follower>,
 }
 
 #[async_trait]
 impl View for Shown {
-    fn is_ready(&self) -> bool {
-        self.ready.load(Ordering::Relaxed)
+    fn ready(&self) -> Result<(), String> {
+        if !self.ready.load(Ordering::Relaxed) {
+            return Err("draining".into());
+        }
+        let missing = self.follower.as_ref().and_then(Follower::missing);
+        missing.map_or(Ok(()), |why| Err(format!("no table yet: {why}")))
+    }
+
+    fn table(&self) -> Value {
+        let in_force = self.binder.in_force().borrow().table().map(|table| table.dtab.to_string());
+        json!({"dtab": in_force, "store": self.follower.as_ref().map(Follower::to_json)})
     }
 
     fn config(&self) -> String {

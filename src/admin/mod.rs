@@ -3,12 +3,13 @@
 //! | path | answer |
 //! |---|---|
 //! | `/` | index, live table of routes |
-//! | `/ready` | 200 `ready`, 503 `draining` |
+//! | `/ready` | 200 `ready`, 503 `draining`, or why there is no table yet |
 //! | `/health`, `/admin/ping` | `pong` |
 //! | `/metrics`, `/metrics.json` | all numbers: Prometheus text, JSON |
 //! | `/traces`, `/traces.json` | the last traces: waterfall, Zipkin v2 JSON |
 //! | `/names`, `/names.json` | current bindings, each with its explanation |
 //! | `/delegator.json?path=&dtab=` | what a name would lead to, step by step |
+//! | `/dtab.json` | the base table in force, and how its store is |
 //! | `/config` | the configuration in effect |
 
 mod html;
@@ -40,8 +41,14 @@ const GRACE: Duration = Duration::from_secs(2);
 /// What the admin server asks of the rest of the gateway, so that it need not know names, bindings or configuration.
 #[async_trait]
 pub trait View: Send + Sync + 'static {
-    /// Whether new calls are welcome: false while draining.
-    fn is_ready(&self) -> bool;
+    /// Whether new calls are welcome: not while draining, and not before there is a table.
+    ///
+    /// # Errors
+    /// Why not.
+    fn ready(&self) -> Result<(), String>;
+
+    /// The base table, and where it is from.
+    fn table(&self) -> Value;
 
     /// The configuration in effect, as text.
     fn config(&self) -> String;
@@ -83,6 +90,7 @@ pub fn router(state: AdminState) -> Router {
         .route("/names", get(pages::names))
         .route("/names.json", get(pages::names_json))
         .route("/delegator.json", get(pages::delegator))
+        .route("/dtab.json", get(pages::table))
         .route("/config", get(pages::config))
         .layer(map_response(guard))
         .with_state(state)

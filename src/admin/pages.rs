@@ -36,12 +36,15 @@ pub async fn live() -> impl IntoResponse {
     ([(CONTENT_TYPE, "text/javascript; charset=utf-8")], include_str!("web/live.js"))
 }
 
-pub async fn ready(State(state): State<AdminState>) -> (StatusCode, &'static str) {
-    if state.view.is_ready() {
-        (StatusCode::OK, "ready\n")
-    } else {
-        (StatusCode::SERVICE_UNAVAILABLE, "draining\n")
+pub async fn ready(State(state): State<AdminState>) -> (StatusCode, String) {
+    match state.view.ready() {
+        Ok(()) => (StatusCode::OK, "ready\n".into()),
+        Err(why) => (StatusCode::SERVICE_UNAVAILABLE, format!("{why}\n")),
     }
+}
+
+pub async fn table(State(state): State<AdminState>) -> Json<Value> {
+    Json(state.view.table())
 }
 
 pub async fn ping() -> &'static str {

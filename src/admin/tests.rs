@@ -18,8 +18,12 @@ struct House {
 
 #[async_trait]
 impl View for House {
-    fn is_ready(&self) -> bool {
-        self.ready.load(Relaxed)
+    fn ready(&self) -> Result<(), String> {
+        self.ready.load(Relaxed).then_some(()).ok_or("draining".into())
+    }
+
+    fn table(&self) -> Value {
+        json!({"dtab": "/svc=>/x"})
     }
 
     fn config(&self) -> String {

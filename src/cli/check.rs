@@ -45,6 +45,10 @@ fn write(plan: &Plan, out: &mut String) -> std::fmt::Result {
     for namer in plan.namers() {
         writeln!(out, "  names below /#{} are {}", namer.prefix, namer.discovery)?;
     }
+    if let Some(store) = plan.store() {
+        let over = if plan.dtab().is_empty() { "" } else { "; over it" };
+        writeln!(out, "  follows {store}{over}")?;
+    }
     for entry in plan.dtab().entries() {
         writeln!(out, "  {} => {}", entry.prefix, entry.dst)?;
     }
@@ -89,7 +93,9 @@ pub(super) fn doubts(plan: &Plan) -> String {
     // Namers of addresses want a runtime for what they would look up; here nothing of it runs.
     let _entered = runtime.enter();
     let book = Closed::new(plan);
-    for Listener { accept, address, .. } in plan.listeners() {
+    // What a store says is not known here.
+    let listeners = if plan.store().is_none() { plan.listeners() } else { &[] };
+    for Listener { accept, address, .. } in listeners {
         let mut name = address.prefix.concat(&address.default);
         if address.method_in_dst {
             name = name.child(b"METHOD").unwrap_or(name);

@@ -11,7 +11,7 @@ mod tests;
 
 use crate::app;
 use crate::config::{self, Plan};
-use clap::{Args, Parser, Subcommand};
+use clap::{ArgGroup, Args, Parser, Subcommand};
 use std::future::Future;
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -62,16 +62,20 @@ const RUN_EXAMPLES: &str = "Examples:
   muxgate run gate.yaml
   muxgate run --listen 127.0.0.1:4114 --dtab '/svc => /$/inet/127.0.0.1/9000' --upstream framed
   muxgate run --listen 127.0.0.1:4114 --dtab '/svc => /#/io.l5d.fs' --fs disco --print-config > gate.yaml
+  muxgate run --listen 127.0.0.1:4114 --store http://127.0.0.1:4180 --namespace shop
 
 It runs until SIGTERM or SIGINT, then finishes the calls it has taken (`admin.shutdownGraceMs`) and ends.";
 
 #[derive(Debug, Args)]
+#[command(group(ArgGroup::new("table").args(["dtab", "store"]).multiple(true)))]
 struct RunArgs {
     /// The configuration; `-` reads standard input
     #[arg(conflicts_with_all = ["listen", "dtab", "fs", "upstream", "admin", "zipkin"], required_unless_present = "listen")]
     file: Option<PathBuf>,
     #[command(flatten)]
     flags: flags::Flags,
+    #[command(flatten)]
+    store: flags::Store,
     /// Print the configuration that the flags stand for, and do not start
     #[arg(long)]
     print_config: bool,
@@ -105,9 +109,16 @@ fn serve(args: RunArgs) -> Result<(), Failed> {
     let (plan, text) = match &args.file {
         Some(file) => {
             let (name, text) = read(file)?;
-            (config::parse(&name, &text).map_err(failed)?, text)
+            let flags::Store { store, namespace } = &args.store;
+            let plan = match store.is_empty() {
+                true => config::parse(&name, &text).map_err(failed)?,
+                false => {
+                    config::parse_with_store(&name, &text, store, namespace.as_deref()).map_err(failed)?
+                }
+            };
+            (plan, text)
         }
-        None => args.flags.plan().map_err(failed)?,
+        None => args.flags.plan(&args.store).map_err(failed)?,
     };
     if args.print_config {
         return say(&text);

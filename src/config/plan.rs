@@ -11,6 +11,7 @@ use crate::names::announce;
 use crate::names::namers::configured::Discovery;
 use crate::names::namers::dns;
 use crate::names::namers::pattern::Pattern;
+use crate::names::table;
 use muxgate_rpc::tls::ClientFiles;
 use muxgate_wire::mux::handshake::CompressionLevel;
 use muxgate_wire::name::{Dtab, Path, Prefix};
@@ -32,6 +33,7 @@ pub struct Plan {
     pub(super) recent_traces: usize,
     pub(super) dns: dns::Params,
     pub(super) namers: Vec<Namer>,
+    pub(super) store: Option<table::Params>,
     pub(super) dtab: Dtab,
     pub(super) listeners: Vec<Listener>,
     pub(super) services: Vec<Rule<ServicePart>>,
@@ -192,7 +194,12 @@ impl Plan {
         &self.namers
     }
 
-    /// The base table.
+    /// Where the table below the one of the file is followed, if anywhere.
+    pub fn store(&self) -> Option<&table::Params> {
+        self.store.as_ref()
+    }
+
+    /// The table of the file; the base table is this one, laid over that of the store.
     pub fn dtab(&self) -> &Dtab {
         &self.dtab
     }

@@ -13,6 +13,7 @@ pub mod namer;
 pub mod namers;
 pub mod resolve;
 pub mod source;
+pub mod table;
 mod view;
 
 #[cfg(test)]
