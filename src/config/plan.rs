@@ -4,7 +4,7 @@ mod tables;
 mod tls;
 
 pub use tables::{
-    ETCD_PORT, ETCD_TABLES, Proof, Right, STORE_ADDRESS, STORE_FOLDER, StorageChoice, StorePlan, ZK_TABLES,
+    ETCD_TABLES, Proof, Right, STORE_ADDRESS, STORE_FOLDER, StorageChoice, StorePlan, ZK_TABLES,
 };
 pub use tls::{ClientTls, CommonName, ListenerTls};
 

@@ -97,13 +97,13 @@ impl Store {
 fn open(choice: &StorageChoice) -> Result<Arc<dyn Storage>, String> {
     Ok(match choice {
         StorageChoice::Embedded(folder) => Arc::new(Embedded::open(folder)?),
-        StorageChoice::Etcd(nodes, path_prefix) => {
-            let params = storage::etcd::Params { nodes: nodes.clone(), path_prefix: path_prefix.clone() };
-            Arc::new(EtcdStorage::start(&params).map_err(|error| error.text)?)
-        }
         StorageChoice::ZooKeeper(zk, path_prefix) => {
             let params = storage::zk::Params { zk: zk.clone(), path_prefix: path_prefix.clone() };
             Arc::new(ZkStorage::start(params))
+        }
+        StorageChoice::Etcd(nodes, path_prefix) => {
+            let params = storage::etcd::Params { nodes: nodes.clone(), path_prefix: path_prefix.clone() };
+            Arc::new(EtcdStorage::start(&params).map_err(|error| error.text)?)
         }
     })
 }

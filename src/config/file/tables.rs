@@ -1,7 +1,7 @@
 //! The file of `muxgate store`: `listen`, `data` or `storage`, `tls`, `namers`, `dns`, `rights`.
 
 use super::super::node::Node;
-use super::super::plan::{ETCD_PORT, ETCD_TABLES, Proof, Right, STORE_ADDRESS, StorageChoice, StorePlan};
+use super::super::plan::{ETCD_TABLES, Proof, Right, STORE_ADDRESS, StorageChoice, StorePlan, ZK_TABLES};
 use super::super::problem::{Problems, Report};
 use super::{Fields, File, Shape, dns, namers, remote, tls, zk};
 use muxgate_rpc::tls::ServerFiles;
@@ -10,6 +10,11 @@ use muxgate_wire::name::Prefix;
 use std::collections::BTreeSet;
 use std::net::SocketAddr;
 use std::path::PathBuf;
+
+/// Where etcd is, if nothing is said.
+const ETCD_HOST: &str = "localhost";
+/// And on which port.
+const ETCD_PORT: u16 = 2379;
 
 const ROOT: Shape = Shape {
     what: "the file of a store",
@@ -35,15 +40,6 @@ const STORAGE: [(&str, &Shape, Reader); 3] = [
         embedded,
     ),
     (
-        "io.l5d.etcd",
-        &Shape {
-            what: "storage `io.l5d.etcd`",
-            keys: &["kind", "host", "port", "addresses", "tls", "pathPrefix"],
-            strangers: &[],
-        },
-        etcd,
-    ),
-    (
         "io.l5d.zk",
         &Shape {
             what: "storage `io.l5d.zk`",
@@ -51,6 +47,15 @@ const STORAGE: [(&str, &Shape, Reader); 3] = [
             strangers: &[("acls", "nodes are made as `authInfo` says: leave this out")],
         },
         zookeeper,
+    ),
+    (
+        "io.l5d.etcd",
+        &Shape {
+            what: "storage `io.l5d.etcd`",
+            keys: &["kind", "host", "port", "addresses", "pathPrefix", "tls"],
+            strangers: &[("endpoints", "write `addresses`, a list such as [\"etcd1:2379\", \"etcd2:2379\"]")],
+        },
+        etcd,
     ),
 ];
 
@@ -162,14 +167,15 @@ fn embedded(fields: &Fields<'_>) -> Option<StorageChoice> {
     Some(StorageChoice::Embedded(fields.word("dir")?.into()))
 }
 
-fn etcd(fields: &Fields<'_>) -> Option<StorageChoice> {
-    let prefix = path_prefix(fields, ETCD_TABLES);
-    Some(StorageChoice::Etcd(remote::of_addresses(fields, "localhost", ETCD_PORT)?, prefix?))
+fn zookeeper(fields: &Fields<'_>) -> Option<StorageChoice> {
+    let prefix = path_prefix(fields, ZK_TABLES);
+    Some(StorageChoice::ZooKeeper(zk::ensemble(fields)?, prefix?))
 }
 
-fn zookeeper(fields: &Fields<'_>) -> Option<StorageChoice> {
-    let prefix = path_prefix(fields, crate::config::plan::ZK_TABLES);
-    Some(StorageChoice::ZooKeeper(zk::ensemble(fields)?, prefix?))
+fn etcd(fields: &Fields<'_>) -> Option<StorageChoice> {
+    let prefix = path_prefix(fields, ETCD_TABLES);
+    let nodes = remote::of_addresses(fields, ETCD_HOST, ETCD_PORT)?;
+    Some(StorageChoice::Etcd(nodes, prefix?))
 }
 
 fn path_prefix(fields: &Fields<'_>, default: &str) -> Option<String> {

@@ -14,14 +14,11 @@ pub const STORE_ADDRESS: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(Ipv4A
 /// Where an embedded store keeps its tables.
 pub const STORE_FOLDER: &str = "muxgate-store";
 
-/// Where etcd listens for its clients.
-pub const ETCD_PORT: u16 = 2379;
-
-/// Where tables are in etcd.
-pub const ETCD_TABLES: &str = "/namerd/dtabs";
-
 /// Where tables are in ZooKeeper, as in namerd.
 pub const ZK_TABLES: &str = "/dtabs";
+
+/// Where tables are in etcd, as in namerd.
+pub const ETCD_TABLES: &str = "/namerd/dtabs";
 
 /// A checked configuration of a store.
 #[derive(Clone, Debug, PartialEq)]
@@ -59,10 +56,10 @@ impl Default for StorePlan {
 pub enum StorageChoice {
     /// A file in this folder.
     Embedded(PathBuf),
-    /// Keys of etcd, asked for at these addresses, below a path.
-    Etcd(Vec<http::Params>, String),
     /// Nodes of ZooKeeper, below a path.
     ZooKeeper(zk::Params, String),
+    /// Keys of a cluster of etcd, below a path.
+    Etcd(Vec<http::Params>, String),
 }
 
 /// What some callers may do.

@@ -35,12 +35,13 @@ fn storage_is_chosen_by_kind() -> Result<(), Report> {
         panic!("another storage")
     };
     assert_eq!((prefix.as_str(), zk.hosts.len()), ("/dtabs", 2));
-    let StorageChoice::Etcd(nodes, prefix) = storage("{kind: io.l5d.etcd, addresses: ['a:1', 'b:2']}")?
-    else {
+    let etcd = storage("{kind: io.l5d.etcd, addresses: ['a:1', 'b:2'], pathPrefix: /x/y}")?;
+    let StorageChoice::Etcd(nodes, prefix) = etcd else { panic!("another storage") };
+    assert_eq!((prefix.as_str(), nodes[1].base.as_str()), ("/x/y", "http://b:2"));
+    let StorageChoice::Etcd(nodes, prefix) = storage("{kind: io.l5d.etcd}")? else {
         panic!("another storage")
     };
-    let bases: Vec<_> = nodes.iter().map(|node| node.base.as_str()).collect();
-    assert_eq!((prefix.as_str(), bases), ("/namerd/dtabs", vec!["http://a:1", "http://b:2"]));
+    assert_eq!((prefix.as_str(), nodes[0].base.as_str()), ("/namerd/dtabs", "http://localhost:2379"));
     Ok(())
 }
 
@@ -70,7 +71,7 @@ fn mistakes_are_shown() {
         ("listen: localhost", "`localhost` is no IP:PORT"),
         ("port: 4180", "write `listen: IP:PORT`"),
         ("storage: embedded", "storage: {kind: embedded}"),
-        ("storage: {kind: io.l5d.inMemory}", "there are embedded, io.l5d.etcd, io.l5d.zk"),
+        ("storage: {kind: io.l5d.inMemory}", "there are embedded, io.l5d.zk, io.l5d.etcd"),
         ("storage: {kind: embedded}", "storage `embedded` has no `dir`"),
         ("storage: {kind: embedded, dir: a, zkAddrs: []}", "unknown key `zkAddrs` in storage `embedded`"),
         ("{data: a, storage: {kind: embedded, dir: b}}", "there is `storage` as well"),

@@ -117,8 +117,10 @@ async fn stores_share_their_tables() {
     let text = format!("listen: 127.0.0.1:0\nstorage: {{kind: io.l5d.etcd, host: {host}, port: {port}}}\n");
     std::fs::write(&file, text).expect("a file");
     let start = || {
-        let store = Proc::start("store", env!("CARGO_BIN_EXE_muxgate"), ["store", &file.to_string_lossy()], &[]);
-        let address = store.wait_line("its address", LIMIT, |line| line.strip_prefix("store ").map(str::to_owned));
+        let store =
+            Proc::start("store", env!("CARGO_BIN_EXE_muxgate"), ["store", &file.to_string_lossy()], &[]);
+        let address =
+            store.wait_line("its address", LIMIT, |line| line.strip_prefix("store ").map(str::to_owned));
         (store, format!("http://{address}/api/1/dtabs"))
     };
     let ((_one, first), (_two, second)) = (start(), start());
