@@ -185,8 +185,8 @@ fn tracer(plan: &Plan, registry: &Registry, ring: Option<Arc<Ring>>, zipkin: Opt
 
 /// The system namers, and behind them those of the configuration: the later one is asked first.
 fn all_namers(plan: &Plan) -> Result<Vec<Arc<dyn Namer>>, StartError> {
-    let env = Env { hosts: namers::dns::Hosts::new(namers::dns::System::new()) };
-    let mut all = namers::system(&env.hosts);
+    let env = Env::new(namers::dns::Hosts::new(namers::dns::System::new()));
+    let mut all = namers::system(&env);
     for namer in plan.namers() {
         let prefix = Path::parse("/#").unwrap_or_default().concat(&namer.prefix);
         let built = namer.discovery.build(prefix, &env);

@@ -12,6 +12,7 @@ pub mod namer;
 pub mod namers;
 pub mod resolve;
 pub mod source;
+pub mod standing;
 mod view;
 
 #[cfg(test)]
@@ -23,3 +24,4 @@ pub use delegate::{Delegation, Kind, delegate};
 pub use explain::{Said, Step};
 pub use namer::{Answer, Lookup, Named, Namer, Namers};
 pub use resolve::{Book, Failure, Read, Resolution, State, Why, resolve};
+pub use standing::{Standing, Stands};

@@ -1,6 +1,7 @@
 //! The frame, with a scripted source and paused time.
 
 use super::*;
+use crate::names::namers::configured::Env;
 use crate::names::namers::dns::Hosts;
 use crate::names::tests::fake::NoHosts;
 use crate::names::{Addr, Answer, Lookup, Named, Namer};
@@ -53,7 +54,7 @@ fn path(text: &str) -> Path {
 fn scripted() -> (Discovered, mpsc::UnboundedSender<Do>) {
     let (to, script) = mpsc::unbounded_channel();
     let hosts = Hosts::new(NoHosts);
-    (Discovered::new(path("/#/scripted"), Scripted(Mutex::new(script)), hosts), to)
+    (Discovered::new(path("/#/scripted"), Scripted(Mutex::new(script)), &Env::new(hosts)), to)
 }
 
 /// Follows a name until it says something like this: the id, the residual and the port, or in one word.
@@ -91,7 +92,7 @@ async fn an_outage_keeps_what_is_known() {
     to.send(Do::All(vec![("/a", 1)])).unwrap();
     wait(&namer, "/#/scripted/a", "/#/scripted/a at 1").await;
     to.send(Do::Fail("the wire is cut")).unwrap();
-    wait(&namer, "/#/scripted/b", "failed: the wire is cut").await;
+    wait(&namer, "/#/scripted/b", "failed: the source of /#/scripted cannot be asked: the wire is cut").await;
     wait(&namer, "/#/scripted/a", "/#/scripted/a at 1").await;
     to.send(Do::All(vec![("/a", 3)])).unwrap();
     wait(&namer, "/#/scripted/b", "neg").await;
