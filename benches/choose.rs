@@ -84,7 +84,7 @@ fn pick(criterion: &mut Criterion) {
 }
 
 fn namers() -> Namers {
-    system(&Env::new(dns::Hosts::new(dns::System::new()))).into_iter().collect()
+    system(&Env::new(dns::Hosts::new(dns::Client::new(&dns::Params::default())))).into_iter().collect()
 }
 
 /// A whole call through the room, to a cluster that answers at once: with its route known, and with a new name.
@@ -92,7 +92,7 @@ fn bind(criterion: &mut Criterion) {
     let runtime = Builder::new_current_thread().enable_all().build().expect("a runtime");
     let mut group = criterion.benchmark_group("choose/bind");
     let bind = runtime.block_on(async {
-        let base = watch::channel(Dtab::parse(DTAB).expect("a table")).1;
+        let base = watch::channel(Dtab::parse(DTAB).expect("a table").into()).1;
         let binder = Arc::new(Binder::new(namers(), base));
         let registry = Registry::new(Limits::default());
         let params: bind::ParamsOf = Arc::new(|_: &Path| bind::Params::default());

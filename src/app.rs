@@ -3,15 +3,17 @@
 mod certificates;
 
 use crate::admin::{self, AdminState, View};
-use crate::config::plan::Plan;
+use crate::config::plan::{Announce, Plan};
 use crate::flow::accept::Listener;
 use crate::flow::{self, Flow, dispatch};
+use crate::names::announce::Announcement;
 use crate::names::namers::configured::Env;
-use crate::names::{Binder, Namer, namers};
+use crate::names::{Base, Binder, Namer, namers};
 use crate::observe::span::{Recorder, Settings};
 use crate::observe::{Registry, Ring, Tracer, Zipkin};
 use async_trait::async_trait;
 use certificates::Certificates;
+use futures_util::future::join_all;
 use muxgate_wire::name::{Dtab, Path};
 use serde_json::Value;
 use std::fmt;
@@ -49,6 +51,7 @@ impl std::error::Error for StartError {}
 /// A gateway that takes calls.
 pub struct Gateway {
     listeners: Vec<Listener>,
+    announcements: Vec<Announcement>,
     admin: Option<SocketAddr>,
     stop_admin: CancellationToken,
     shown: Arc<Shown>,
@@ -73,7 +76,7 @@ impl Gateway {
             None => None,
         };
         let tracer = tracer(&plan, &registry, ring.clone(), zipkin.clone());
-        let (dtab, base) = watch::channel(plan.dtab().clone());
+        let (dtab, base) = watch::channel(Base::from(plan.dtab().clone()));
         let binder = Arc::new(Binder::new(all_namers(&plan)?.into_iter().collect(), base));
         let certificates = Certificates::start(&plan, &registry)?;
         let flow = Flow::new(parts(&plan, certificates, Arc::clone(&binder), Arc::clone(&registry), tracer));
@@ -84,8 +87,10 @@ impl Gateway {
             accept.tls =
                 listener.tls.as_ref().map(|tls| certificates::listener(tls, &registry)).transpose()?;
             let opened = flow.listen(accept, &listener.address, &listener.admit);
-            listeners.push(opened.map_err(|error| cannot_listen("listener", address, &error))?);
+            let opened = opened.map_err(|error| cannot_listen("listener", address, &error))?;
+            listeners.push(opened);
         }
+        let stats: Vec<_> = listeners.iter().map(|listener| registry.listener(listener.name())).collect();
         let shown = Arc::new(Shown {
             ready: AtomicBool::new(true),
             plan: Arc::clone(&plan),
@@ -101,7 +106,16 @@ impl Gateway {
             }
             None => None,
         };
-        Ok(Self { listeners, admin, stop_admin, shown, zipkin, grace: plan.grace() })
+        // Last: who is found must be able to answer.
+        let announced =
+            plan.listeners().iter().zip(&listeners).zip(stats).flat_map(|((plan, listener), stats)| {
+                let announce = move |to: &Announce| {
+                    Announcement::start(&to.params, to.node.clone(), listener.address(), Arc::clone(&stats))
+                };
+                plan.announce.iter().map(announce)
+            });
+        let announcements = announced.collect();
+        Ok(Self { listeners, announcements, admin, stop_admin, shown, zipkin, grace: plan.grace() })
     }
 
     /// Where each listener listens, by name.
@@ -114,10 +128,11 @@ impl Gateway {
         self.admin
     }
 
-    /// Ends: not ready any more, no new connections, Tdrain to Mux callers, calls in flight finish within the grace time,
+    /// Ends: not ready any more, out of discovery, no new connections, Tdrain to Mux callers, calls in flight finish within the grace time,
     /// spans are flushed.
     pub async fn drain(self) {
         self.shown.ready.store(false, Ordering::Relaxed);
+        join_all(self.announcements.into_iter().map(Announcement::leave)).await;
         let mut draining = JoinSet::new();
         for listener in self.listeners {
             draining.spawn(listener.drain(self.grace));
@@ -185,7 +200,8 @@ fn tracer(plan: &Plan, registry: &Registry, ring: Option<Arc<Ring>>, zipkin: Opt
 
 /// The system namers, and behind them those of the configuration: the later one is asked first.
 fn all_namers(plan: &Plan) -> Result<Vec<Arc<dyn Namer>>, StartError> {
-    let env = Env::new(namers::dns::Hosts::new(namers::dns::System::new()));
+    let hosts = namers::dns::Hosts::new(namers::dns::Client::new(plan.dns()));
+    let env = Env { dns: plan.dns().clone(), ..Env::new(hosts) };
     let mut all = namers::system(&env);
     for namer in plan.namers() {
         let prefix = Path::parse("/#").unwrap_or_default().concat(&namer.prefix);
@@ -244,7 +260,7 @@ struct Shown {
     flow: Flow,
     binder: Arc<Binder>,
     /// The base table's source; it lives as long as the gateway.
-    _dtab: watch::Sender<Dtab>,
+    _dtab: watch::Sender<Base>,
 }
 
 #[async_trait]

@@ -20,7 +20,7 @@ pub(super) fn summary(plan: &Plan) -> String {
 
 fn write(plan: &Plan, out: &mut String) -> std::fmt::Result {
     writeln!(out, "{}: ok", plan.name())?;
-    for Listener { accept, address, admit, tls } in plan.listeners() {
+    for Listener { accept, address, admit, tls, announce } in plan.listeners() {
         let named = address.prefix.concat(&address.default);
         write!(
             out,
@@ -38,6 +38,9 @@ fn write(plan: &Plan, out: &mut String) -> std::fmt::Result {
         match admit.max_concurrent {
             Some(most) => writeln!(out, "; at most {most} calls at once")?,
             None => writeln!(out)?,
+        }
+        for set in announce {
+            writeln!(out, "    announced as {} in ZooKeeper at {}", set.node, set.params.zk)?;
         }
     }
     for namer in plan.namers() {
@@ -77,6 +80,12 @@ pub(super) fn doubts(plan: &Plan) -> String {
             let _ = writeln!(out, "warning: {doubt}");
         }
     }
+    for Listener { accept, announce, .. } in plan.listeners() {
+        if !announce.is_empty() && accept.address.ip().is_loopback() {
+            let (name, ip) = (&accept.name, accept.address.ip());
+            let _ = writeln!(out, "warning: {name} announces {ip}, where only this host reaches it");
+        }
+    }
     let Ok(runtime) = tokio::runtime::Builder::new_current_thread().enable_all().build() else { return out };
     // Namers of addresses want a runtime for what they would look up; here nothing of it runs.
     let _entered = runtime.enter();
@@ -104,7 +113,7 @@ struct Closed {
 
 impl Closed {
     fn new(plan: &Plan) -> Self {
-        let env = Env::new(dns::Hosts::new(dns::System::new()));
+        let env = Env::new(dns::Hosts::new(dns::Client::new(plan.dns())));
         let below = Path::parse("/#").unwrap_or_default();
         Self {
             system: system(&env).into_iter().collect(),

@@ -5,7 +5,9 @@ mod tls;
 pub use tls::{ClientTls, CommonName, ListenerTls};
 
 use crate::flow::{accept, address, admit, bind, choose, dispatch};
+use crate::names::announce;
 use crate::names::namers::configured::Discovery;
+use crate::names::namers::dns;
 use crate::names::namers::pattern::Pattern;
 use muxgate_rpc::tls::ClientFiles;
 use muxgate_wire::mux::handshake::CompressionLevel;
@@ -26,6 +28,7 @@ pub struct Plan {
     pub(super) grace: Duration,
     pub(super) zipkin: Option<Zipkin>,
     pub(super) recent_traces: usize,
+    pub(super) dns: dns::Params,
     pub(super) namers: Vec<Namer>,
     pub(super) dtab: Dtab,
     pub(super) listeners: Vec<Listener>,
@@ -60,6 +63,24 @@ pub struct Namer {
     pub discovery: Discovery,
 }
 
+/// A place where listeners announce themselves, reached by names below `/#` and its prefix.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Announcer {
+    /// Without `/#`: `/io.l5d.serversets` by default.
+    pub prefix: Path,
+    /// Whom it tells.
+    pub params: announce::Params,
+}
+
+/// One announcement of a listener.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Announce {
+    /// Whom it tells.
+    pub params: announce::Params,
+    /// The node of the server set.
+    pub node: String,
+}
+
 /// A port, with the settings of the rooms that are one per listener.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Listener {
@@ -71,6 +92,8 @@ pub struct Listener {
     pub admit: admit::Params,
     /// Certificates; none for plain connections.
     pub tls: Option<ListenerTls>,
+    /// Where it announces itself.
+    pub announce: Vec<Announce>,
 }
 
 /// Settings for the names that a prefix matches.
@@ -155,6 +178,11 @@ impl Plan {
     /// Number of recent traces that the admin server can show.
     pub fn recent_traces(&self) -> usize {
         self.recent_traces
+    }
+
+    /// Who is asked about host names.
+    pub fn dns(&self) -> &dns::Params {
+        &self.dns
     }
 
     /// The namers in the order of the file; of two that fit, the later one is asked first.

@@ -5,6 +5,7 @@
 //! Namers ask the world. This room knows neither the flow of requests nor the configuration.
 
 pub mod addr;
+pub mod announce;
 pub mod binder;
 pub mod delegate;
 pub mod explain;
@@ -19,7 +20,7 @@ mod view;
 mod tests;
 
 pub use addr::{Addr, Bound, EndpointAddr};
-pub use binder::{BindState, Binder, Binding};
+pub use binder::{Base, BindState, Binder, Binding, Origin, Table};
 pub use delegate::{Delegation, Kind, delegate};
 pub use explain::{Said, Step};
 pub use namer::{Answer, Lookup, Named, Namer, Namers};

@@ -105,6 +105,9 @@ fn listeners(out: &mut Out<'_>, all: &[Arc<ListenerStats>]) -> Result<(), Error>
     out.by("muxgate_listener_limited", help, "cause", all, labels, causes)?;
     let causes = |s: &Arc<ListenerStats>| s.tls_failures.get();
     out.by("muxgate_listener_tls_failures", TLS_FAILURES, "cause", all, labels, causes)?;
+    let results = |s: &Arc<ListenerStats>| s.announcements.get();
+    let help = "Times that an announcement was made, failed, was lost, or ended";
+    out.by("muxgate_listener_announcements", help, "result", all, labels, results)?;
     calls(out, ["muxgate_listener", "Calls that came in"], all, labels, |s| &s.calls)
 }
 

@@ -144,6 +144,20 @@ impl Echoes {
         Self(all)
     }
 
+    /// So many on one port, each on an address of its own: 127.0.0.1, 127.0.0.2 and so on.
+    ///
+    /// # Panics
+    /// If that fails.
+    pub async fn on_one_port(n: u8) -> Self {
+        let first = Backend::start().await;
+        let port = first.addr().port();
+        let mut all = vec![first];
+        for last in 2..=n {
+            all.push(Backend::on(SocketAddr::from(([127, 0, 0, last], port))).await);
+        }
+        Self(all)
+    }
+
     /// Where one of them listens.
     pub fn addr(&self, at: usize) -> SocketAddr {
         self.0[at].addr()

@@ -1,6 +1,8 @@
 //! What people write. The whole file is read, every mistake is noted, and only a file without any becomes a plan.
 
+mod announcers;
 mod clients;
+mod dns;
 mod listeners;
 mod namers;
 mod names;
@@ -9,6 +11,7 @@ mod overlay;
 mod remote;
 mod services;
 mod tls;
+mod zk;
 
 use super::node::Node;
 use super::plan::Plan;
@@ -20,7 +23,18 @@ const MAX_THREADS: u64 = 1024;
 
 const ROOT: Shape = Shape {
     what: "the file",
-    keys: &["admin", "threads", "telemetry", "namers", "dtab", "listeners", "services", "clients"],
+    keys: &[
+        "admin",
+        "threads",
+        "telemetry",
+        "dns",
+        "namers",
+        "announcers",
+        "dtab",
+        "listeners",
+        "services",
+        "clients",
+    ],
     strangers: &[
         ("servers", "servers are called `listeners` here"),
         ("server", "servers are called `listeners` here"),
@@ -55,9 +69,11 @@ fn plan(name: &str, file: &File<'_>, root: &Node) -> Option<Plan> {
     let fields = Fields::open(file, &ROOT, root)?;
     let (admin, grace) = observe::admin(&fields);
     let (zipkin, recent_traces) = observe::telemetry(&fields);
+    let dns = dns::dns(&fields);
     let namers = namers::namers(&fields);
     let dtab = names::dtab(&fields, namers.as_deref());
-    let listeners = listeners::listeners(&fields, admin.as_ref());
+    let announcers = announcers::announcers(&fields);
+    let listeners = listeners::listeners(&fields, admin.as_ref(), announcers.as_deref());
     let services = services::services(&fields, &listeners);
     let clients = clients::clients(&fields, namers.as_deref());
     let threads = fields.count("threads", 1..=MAX_THREADS, "leave the key out for half of the cores");
@@ -69,9 +85,10 @@ fn plan(name: &str, file: &File<'_>, root: &Node) -> Option<Plan> {
         grace,
         zipkin,
         recent_traces,
+        dns,
         namers: namers?,
         dtab: dtab?,
-        listeners: listeners?,
+        listeners: announcers.and(listeners)?,
         services,
         clients,
     })

@@ -98,6 +98,27 @@ fn the_example_of_the_containers_is_good() -> Result<(), Bad> {
 }
 
 #[test]
+fn server_sets_are_read_and_announced() -> Result<(), Bad> {
+    let plan = parse(
+        "gate.yaml",
+        "namers: [{kind: io.l5d.serversets, zkAddrs: [{host: a}, {host: \"::1\", port: 7}], sessionTimeoutMs: 2000}]
+announcers:
+- {kind: io.l5d.serversets, zkAddrs: [{host: b}], authInfo: {scheme: digest, auth: \"me:secret\"}}
+- {kind: io.l5d.serversets, zkAddrs: [{host: c}], pathPrefix: /x/y, prefix: /other}
+dtab: /svc => /#/io.l5d.serversets/prod
+listeners: [{port: 0, announce: [/#/io.l5d.serversets/eu/web, /#/other/web]}]
+",
+    )?;
+    let [namer] = plan.namers() else { return Err(Bad("one namer".into())) };
+    assert_eq!(namer.discovery.to_string(), "server sets in ZooKeeper at a:2181,[::1]:7");
+    let [listener] = plan.listeners() else { return Err(Bad("one listener".into())) };
+    let announced: Vec<_> =
+        listener.announce.iter().map(|to| format!("{} at {}", to.node, to.params.zk)).collect();
+    assert_eq!(announced, ["/discovery/eu/web at b:2181", "/x/y/web at c:2181"]);
+    Ok(())
+}
+
+#[test]
 fn later_entries_win_key_by_key() -> Result<(), Bad> {
     let rules = "
 services:

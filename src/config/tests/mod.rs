@@ -1,5 +1,6 @@
 //! Files that people write: good ones and what they mean, wrong ones and what is said about them.
 
 mod certificates;
+mod dns;
 mod good;
 mod wrong;

@@ -1,0 +1,120 @@
+//! Field case BC-14, and what of a member is meant.
+
+use super::{client, gateway, member, never_seen, put};
+use muxgate_testkit::drill::{Drill, Echoes};
+use muxgate_testkit::{ZooKeeper, until};
+use tokio::time::Instant;
+use zookeeper_client::{Acls, Client};
+
+/// Calls during which every packet to ZooKeeper is lost: some ten seconds, where the case has sixty. The session lives for two.
+const LOST: usize = 8000;
+
+#[tokio::test(flavor = "multi_thread")]
+async fn bc_14_zookeeper_that_cannot_be_asked_keeps_the_last_answer() {
+    let server = ZooKeeper::start().await;
+    let echoes = Echoes::start(3).await;
+    {
+        let session = client(&server).await;
+        put(&session, "/prod/web", &[echoes.addr(0), echoes.addr(1)]).await;
+    }
+    let gateway = gateway(&server, "");
+    let mut drill = Drill::start(gateway.addr);
+    drill.step("all is well", async {}).await;
+    drill.traffic(&echoes, &[0, 1]).await;
+
+    let lost = async {
+        server.freeze();
+        drill.more(LOST / 2).await;
+        never_seen(&gateway, "/ghost").await;
+        drill.more(LOST / 2).await;
+    };
+    let began = Instant::now();
+    lost.await;
+    drill.step("every packet is lost", async {}).await;
+    println!("lost for {:?}", began.elapsed());
+    drill.traffic(&echoes, &[0, 1]).await;
+
+    server.thaw();
+    let connect = || async { Client::connect(&server.addr().to_string()).await.ok() };
+    let owner = until("a session", connect).await;
+    owner.auth("digest", b"owner:secret").await.expect("somebody");
+    let forbid = async {
+        owner.set_acl("/prod/web", &Acls::creator_all(), None).await.expect("a right");
+        owner.set_acl("/prod", &Acls::creator_all(), None).await.expect("a right");
+        gateway.proc.freeze();
+        // A server that answers again lets sessions go that were silent for too long: all but the owner's.
+        until("the end of the gateway's session", || async {
+            let said = server.says("cons").await?;
+            (said.matches("sid=").count() == 1).then_some(())
+        })
+        .await;
+        gateway.proc.thaw();
+        never_seen(&gateway, "/ghost2").await;
+        drill.more(500).await;
+    };
+    forbid.await;
+    drill.step("the session is expired, and nobody may read", async {}).await;
+    drill.traffic(&echoes, &[0, 1]).await;
+
+    let change = async {
+        owner.delete("/prod/web/member_0000000000", None).await.expect("a deletion");
+        owner.delete("/prod/web/member_0000000001", None).await.expect("a deletion");
+        let options = zookeeper_client::CreateMode::Persistent.with_acls(Acls::anyone_all());
+        let new = member(echoes.addr(2), "ALIVE", &[]);
+        owner.create("/prod/web/member_0000000002", &new, &options).await.expect("a member");
+        owner.set_acl("/prod", &Acls::anyone_all(), None).await.expect("a right");
+        owner.set_acl("/prod/web", &Acls::anyone_all(), None).await.expect("a right");
+        let back = Instant::now();
+        super::used(&echoes, 2).await;
+        back.elapsed()
+    };
+    let took = change.await;
+    drill.step("one new address in place of two", async {}).await;
+    println!("in use after {took:?}");
+    assert!(took < super::IN_USE_WITHIN, "{took:?}");
+    drill.traffic(&echoes, &[2]).await;
+    drill.end().await;
+    gateway.stop();
+}
+
+/// Named endpoints, shards, what is left of a path, and an ensemble that stands in the path.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_name_says_which_members_and_endpoints_are_meant() {
+    let server = ZooKeeper::start().await;
+    let echoes = Echoes::start(3).await;
+    let session = client(&server).await;
+    session.make("/prod/web").await.expect("a node");
+    let first = member(echoes.addr(0), "ALIVE", &[("http", echoes.addr(1))]);
+    session.create("/prod/web/member_0", &first).await.expect("a member");
+    let second = String::from_utf8(member(echoes.addr(2), "ALIVE", &[])).expect("a text");
+    let second = second.replace("\"shard\":0", "\"shard\":7");
+    session.create("/prod/web/member_1", second.as_bytes()).await.expect("a member");
+    let system = format!("/svc/sys => /$/com.twitter.serverset/{}/prod", server.addr());
+    let gateway = gateway(&server, &system);
+    for (name, wanted) in [
+        ("/web", &[0, 2][..]),
+        ("/web:http", &[1]),
+        ("/web#7", &[2]),
+        ("/web#0", &[0]),
+        ("/web:http#0", &[1]),
+        ("/web:http/more/of/it", &[1]),
+        ("/sys/web", &[0, 2]),
+        ("/sys/web:http", &[1]),
+        ("/sys/web#7", &[2]),
+    ] {
+        let before = echoes.counts();
+        for _ in 0..20 {
+            assert_eq!(gateway.refusal(name).await, None, "{name}");
+        }
+        let got: Vec<_> = echoes.counts().iter().zip(before).map(|(now, then)| now - then).collect();
+        let used: Vec<_> = (0..got.len()).filter(|at| got[*at] > 0).collect();
+        assert_eq!(used, wanted, "{name}: {got:?}");
+    }
+    for unknown in ["/web:admin", "/web#8", "/web:http#7", "/nobody", "/sys/nobody", "/sys/web/more"] {
+        let refusal = gateway.refusal(unknown).await.expect("nobody is meant");
+        assert!(refusal.contains("no such name"), "{unknown}: {refusal}");
+    }
+    let refusal = gateway.refusal("/web#x").await.expect("no shard");
+    assert!(refusal.contains("want <node>[:<endpoint>][#<shard>]"), "{refusal}");
+    gateway.stop();
+}
