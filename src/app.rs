@@ -3,14 +3,16 @@
 mod certificates;
 
 use crate::admin::{self, AdminState, View};
-use crate::config::plan::{Announce, Plan};
+use crate::config::plan::{Announce, Plan, State};
 use crate::flow::accept::Listener;
 use crate::flow::{self, Flow, dispatch};
 use crate::names::announce::Announcement;
 use crate::names::namers::configured::Env;
+use crate::names::source::Watched;
 use crate::names::{Base, Binder, Namer, namers};
 use crate::observe::span::{Recorder, Settings};
 use crate::observe::{Registry, Ring, Tracer, Zipkin};
+use crate::outside::kept::Kept;
 use async_trait::async_trait;
 use certificates::Certificates;
 use futures_util::future::join_all;
@@ -76,8 +78,9 @@ impl Gateway {
             None => None,
         };
         let tracer = tracer(&plan, &registry, ring.clone(), zipkin.clone());
+        let env = env(&plan, &registry);
         let (dtab, base) = watch::channel(Base::from(plan.dtab().clone()));
-        let binder = Arc::new(Binder::new(all_namers(&plan)?.into_iter().collect(), base));
+        let binder = Arc::new(Binder::new(all_namers(&plan, &env)?.into_iter().collect(), base));
         let certificates = Certificates::start(&plan, &registry)?;
         let flow = Flow::new(parts(&plan, certificates, Arc::clone(&binder), Arc::clone(&registry), tracer));
         let mut listeners = Vec::new();
@@ -96,6 +99,7 @@ impl Gateway {
             plan: Arc::clone(&plan),
             flow,
             binder,
+            watched: Arc::clone(&env.watched),
             _dtab: dtab,
         });
         let stop_admin = CancellationToken::new();
@@ -198,14 +202,28 @@ fn tracer(plan: &Plan, registry: &Registry, ring: Option<Arc<Ring>>, zipkin: Opt
     Tracer::new(&settings, collector, ring, Arc::clone(registry.spans()))
 }
 
-/// The system namers, and behind them those of the configuration: the later one is asked first.
-fn all_namers(plan: &Plan) -> Result<Vec<Arc<dyn Namer>>, StartError> {
+fn env(plan: &Plan, registry: &Arc<Registry>) -> Env {
     let hosts = namers::dns::Hosts::new(namers::dns::Client::new(plan.dns()));
-    let env = Env { dns: plan.dns().clone(), ..Env::new(hosts) };
-    let mut all = namers::system(&env);
+    Env { dns: plan.dns().clone(), kept: kept(plan), registry: Arc::clone(registry), ..Env::new(hosts) }
+}
+
+/// What was learned by the process before; a place that cannot be used is no reason not to start.
+fn kept(plan: &Plan) -> Arc<Kept> {
+    match plan.state() {
+        State::Folder(folder) if plan.is_watching() => Kept::open(folder).unwrap_or_else(|why| {
+            tracing::warn!(why, "nothing is kept over a restart");
+            Kept::nowhere()
+        }),
+        _ => Kept::nowhere(),
+    }
+}
+
+/// The system namers, and behind them those of the configuration: the later one is asked first.
+fn all_namers(plan: &Plan, env: &Env) -> Result<Vec<Arc<dyn Namer>>, StartError> {
+    let mut all = namers::system(env);
     for namer in plan.namers() {
         let prefix = Path::parse("/#").unwrap_or_default().concat(&namer.prefix);
-        let built = namer.discovery.build(prefix, &env);
+        let built = namer.discovery.build(prefix, env);
         all.push(built.map_err(|why| StartError(format!("the namer {}: {why}", namer.prefix)))?);
     }
     Ok(all)
@@ -259,6 +277,7 @@ struct Shown {
     plan: Arc<Plan>,
     flow: Flow,
     binder: Arc<Binder>,
+    watched: Arc<Watched>,
     /// The base table's source; it lives as long as the gateway.
     _dtab: watch::Sender<Base>,
 }
@@ -275,6 +294,10 @@ impl View for Shown {
 
     fn names(&self) -> Value {
         Value::Array(self.flow.routes())
+    }
+
+    fn namers(&self) -> Value {
+        self.watched.to_json()
     }
 
     async fn explain(&self, path: &str, dtab: &str) -> Result<Value, String> {

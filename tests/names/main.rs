@@ -2,4 +2,5 @@
 //! are away, and what it does when they come back.
 
 mod dns;
+mod restart;
 mod zookeeper;

@@ -14,7 +14,7 @@ mod tls;
 mod zk;
 
 use super::node::Node;
-use super::plan::Plan;
+use super::plan::{Plan, State};
 use super::problem::{Problems, Report};
 use super::reader::{Fields, File, Shape};
 
@@ -27,6 +27,7 @@ const ROOT: Shape = Shape {
         "admin",
         "threads",
         "telemetry",
+        "stateDir",
         "dns",
         "namers",
         "announcers",
@@ -70,6 +71,7 @@ fn plan(name: &str, file: &File<'_>, root: &Node) -> Option<Plan> {
     let (admin, grace) = observe::admin(&fields);
     let (zipkin, recent_traces) = observe::telemetry(&fields);
     let dns = dns::dns(&fields);
+    let state = state(&fields);
     let namers = namers::namers(&fields);
     let dtab = names::dtab(&fields, namers.as_deref());
     let announcers = announcers::announcers(&fields);
@@ -86,12 +88,22 @@ fn plan(name: &str, file: &File<'_>, root: &Node) -> Option<Plan> {
         zipkin,
         recent_traces,
         dns,
+        state,
         namers: namers?,
         dtab: dtab?,
         listeners: announcers.and(listeners)?,
         services,
         clients,
     })
+}
+
+/// A folder, or `none`.
+fn state(fields: &Fields<'_>) -> State {
+    match fields.word("stateDir") {
+        None => State::Default,
+        Some("none") => State::Nowhere,
+        Some(folder) => State::Folder(folder.into()),
+    }
 }
 
 /// The gateway shares its host with the services it stands before.

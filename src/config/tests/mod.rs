@@ -3,4 +3,5 @@
 mod certificates;
 mod dns;
 mod good;
+mod state;
 mod wrong;

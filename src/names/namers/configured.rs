@@ -86,6 +86,11 @@ impl Discovery {
         })
     }
 
+    /// Whether a source outside is watched, which may be away when it is needed.
+    pub fn is_watched(&self) -> bool {
+        !matches!(self, Self::Fs(_) | Self::Rewrite(_))
+    }
+
     /// What is allowed and yet hardly meant.
     pub fn doubt(&self) -> Option<String> {
         match self {
