@@ -9,6 +9,7 @@ use crate::flow::{self, Flow, dispatch};
 use crate::names::announce::Announcement;
 use crate::names::namers::configured::Env;
 use crate::names::source::Watched;
+use crate::names::table::{self, Follower};
 use crate::names::{Base, Binder, Namer, namers};
 use crate::observe::span::{Recorder, Settings};
 use crate::observe::{Registry, Ring, Tracer, Zipkin};
@@ -17,7 +18,7 @@ use async_trait::async_trait;
 use certificates::Certificates;
 use futures_util::future::join_all;
 use muxgate_wire::name::{Dtab, Path};
-use serde_json::Value;
+use serde_json::{Value, json};
 use std::fmt;
 use std::io::Write;
 use std::net::SocketAddr;
@@ -78,9 +79,10 @@ impl Gateway {
             None => None,
         };
         let tracer = tracer(&plan, &registry, ring.clone(), zipkin.clone());
-        let env = env(&plan, &registry);
-        let (dtab, base) = watch::channel(Base::from(plan.dtab().clone()));
-        let binder = Arc::new(Binder::new(all_namers(&plan, &env)?.into_iter().collect(), base));
+        let kept = kept(&plan);
+        let env = env(&plan, Arc::clone(&kept), Arc::clone(&registry));
+        let (mut follower, base) = followed(&plan, kept, &registry)?;
+        let binder = Arc::new(Binder::new(self::namers(&plan, &env)?.into_iter().collect(), base));
         let certificates = Certificates::start(&plan, &registry)?;
         let flow = Flow::new(parts(&plan, certificates, Arc::clone(&binder), Arc::clone(&registry), tracer));
         let mut listeners = Vec::new();
@@ -93,6 +95,9 @@ impl Gateway {
             let opened = opened.map_err(|error| cannot_listen("listener", address, &error))?;
             listeners.push(opened);
         }
+        if let (Some(follower), Some(first)) = (&mut follower, listeners.first()) {
+            follower.report(&binder, &table::id(first.address()));
+        }
         let stats: Vec<_> = listeners.iter().map(|listener| registry.listener(listener.name())).collect();
         let shown = Arc::new(Shown {
             ready: AtomicBool::new(true),
@@ -100,7 +105,7 @@ impl Gateway {
             flow,
             binder,
             watched: Arc::clone(&env.watched),
-            _dtab: dtab,
+            follower,
         });
         let stop_admin = CancellationToken::new();
         let admin = match plan.admin() {
@@ -202,15 +207,10 @@ fn tracer(plan: &Plan, registry: &Registry, ring: Option<Arc<Ring>>, zipkin: Opt
     Tracer::new(&settings, collector, ring, Arc::clone(registry.spans()))
 }
 
-fn env(plan: &Plan, registry: &Arc<Registry>) -> Env {
-    let hosts = namers::dns::Hosts::new(namers::dns::Client::new(plan.dns()));
-    Env { dns: plan.dns().clone(), kept: kept(plan), registry: Arc::clone(registry), ..Env::new(hosts) }
-}
-
 /// What was learned by the process before; a place that cannot be used is no reason not to start.
 fn kept(plan: &Plan) -> Arc<Kept> {
     match plan.state() {
-        State::Folder(folder) if plan.is_watching() => Kept::open(folder).unwrap_or_else(|why| {
+        State::Folder(folder) if plan.has_state() => Kept::open(folder).unwrap_or_else(|why| {
             tracing::warn!(why, "nothing is kept over a restart");
             Kept::nowhere()
         }),
@@ -218,8 +218,30 @@ fn kept(plan: &Plan) -> Arc<Kept> {
     }
 }
 
+/// The base table: the file's own, over that of a store if there is one.
+fn followed(
+    plan: &Plan,
+    kept: Arc<Kept>,
+    registry: &Registry,
+) -> Result<(Option<Follower>, watch::Receiver<Base>), StartError> {
+    let Some(store) = plan.store() else {
+        return Ok((None, watch::channel(Base::from(plan.dtab().clone())).1));
+    };
+    let started = Follower::start(store, plan.dtab().clone(), kept, registry.follow_base());
+    let (follower, base) = started.map_err(|error| StartError(format!("the store: {error}")))?;
+    Ok((Some(follower), base))
+}
+
+/// What the namers share. Must be called on a runtime.
+fn env(plan: &Plan, kept: Arc<Kept>, registry: Arc<Registry>) -> Env {
+    Env { kept, registry, ..Env::of(plan.dns()) }
+}
+
 /// The system namers, and behind them those of the configuration: the later one is asked first.
-fn all_namers(plan: &Plan, env: &Env) -> Result<Vec<Arc<dyn Namer>>, StartError> {
+///
+/// # Errors
+/// One that cannot be built at all.
+pub fn namers(plan: &Plan, env: &Env) -> Result<Vec<Arc<dyn Namer>>, StartError> {
     let mut all = namers::system(env);
     for namer in plan.namers() {
         let prefix = Path::parse("/#").unwrap_or_default().concat(&namer.prefix);
@@ -278,14 +300,23 @@ struct Shown {
     flow: Flow,
     binder: Arc<Binder>,
     watched: Arc<Watched>,
-    /// The base table's source; it lives as long as the gateway.
-    _dtab: watch::Sender<Base>,
+    /// Where the base table is from, if not from the file alone.
+    follower: Option<Follower>,
 }
 
 #[async_trait]
 impl View for Shown {
-    fn is_ready(&self) -> bool {
-        self.ready.load(Ordering::Relaxed)
+    fn ready(&self) -> Result<(), String> {
+        if !self.ready.load(Ordering::Relaxed) {
+            return Err("draining".into());
+        }
+        let missing = self.follower.as_ref().and_then(Follower::missing);
+        missing.map_or(Ok(()), |why| Err(format!("no table yet: {why}")))
+    }
+
+    fn table(&self) -> Value {
+        let in_force = self.binder.in_force().borrow().table().map(|table| table.dtab.to_string());
+        json!({"dtab": in_force, "store": self.follower.as_ref().map(Follower::to_json)})
     }
 
     fn config(&self) -> String {

@@ -4,7 +4,7 @@ use crate::config::Plan;
 use crate::config::plan::{Listener, ListenerTls};
 use crate::names::explain::explain;
 use crate::names::namers::configured::Env;
-use crate::names::namers::{dns, system};
+use crate::names::namers::system;
 use crate::names::{Answer, Book, Lookup, Namers, State, resolve};
 use muxgate_rpc::tls::ClientAuth;
 use muxgate_wire::mux::handshake::TlsLevel;
@@ -45,6 +45,10 @@ fn write(plan: &Plan, out: &mut String) -> std::fmt::Result {
     }
     for namer in plan.namers() {
         writeln!(out, "  names below /#{} are {}", namer.prefix, namer.discovery)?;
+    }
+    if let Some(store) = plan.store() {
+        let over = if plan.dtab().is_empty() { "" } else { "; over it" };
+        writeln!(out, "  follows {store}{over}")?;
     }
     for entry in plan.dtab().entries() {
         writeln!(out, "  {} => {}", entry.prefix, entry.dst)?;
@@ -90,7 +94,9 @@ pub(super) fn doubts(plan: &Plan) -> String {
     // Namers of addresses want a runtime for what they would look up; here nothing of it runs.
     let _entered = runtime.enter();
     let book = Closed::new(plan);
-    for Listener { accept, address, .. } in plan.listeners() {
+    // What a store says is not known here.
+    let listeners = if plan.store().is_none() { plan.listeners() } else { &[] };
+    for Listener { accept, address, .. } in listeners {
         let mut name = address.prefix.concat(&address.default);
         if address.method_in_dst {
             name = name.child(b"METHOD").unwrap_or(name);
@@ -113,7 +119,7 @@ struct Closed {
 
 impl Closed {
     fn new(plan: &Plan) -> Self {
-        let env = Env::new(dns::Hosts::new(dns::Client::new(plan.dns())));
+        let env = Env::of(plan.dns());
         let below = Path::parse("/#").unwrap_or_default();
         Self {
             system: system(&env).into_iter().collect(),

@@ -1,7 +1,11 @@
 //! What can exist: a configuration that has been checked. Only [`super::parse`] makes one.
 
+mod tables;
 mod tls;
 
+pub use tables::{
+    ETCD_TABLES, Proof, Right, STORE_ADDRESS, STORE_FOLDER, StorageChoice, StorePlan, ZK_TABLES,
+};
 pub use tls::{ClientTls, CommonName, ListenerTls};
 
 use crate::flow::{accept, address, admit, bind, choose, dispatch};
@@ -9,6 +13,7 @@ use crate::names::announce;
 use crate::names::namers::configured::Discovery;
 use crate::names::namers::dns;
 use crate::names::namers::pattern::Pattern;
+use crate::names::table;
 use muxgate_rpc::tls::ClientFiles;
 use muxgate_wire::mux::handshake::CompressionLevel;
 use muxgate_wire::name::{Dtab, Path, Prefix};
@@ -32,6 +37,7 @@ pub struct Plan {
     pub(super) state: State,
     pub(super) dns: dns::Params,
     pub(super) namers: Vec<Namer>,
+    pub(super) store: Option<table::Params>,
     pub(super) dtab: Dtab,
     pub(super) listeners: Vec<Listener>,
     pub(super) services: Vec<Rule<ServicePart>>,
@@ -204,9 +210,10 @@ impl Plan {
         self.state = state;
     }
 
-    /// Whether a source is watched whose answers can be kept.
-    pub fn is_watching(&self) -> bool {
-        self.namers.iter().any(|namer| namer.discovery.is_watched())
+    /// Whether there is something to keep: a source or a store is watched.
+    pub fn has_state(&self) -> bool {
+        self.store.is_some()
+            || self.namers.iter().any(|namer| namer.discovery.is_watched())
             || self.text.contains(crate::names::namers::serversets::SYSTEM)
     }
 
@@ -220,7 +227,12 @@ impl Plan {
         &self.namers
     }
 
-    /// The base table.
+    /// Where the table below the one of the file is followed, if anywhere.
+    pub fn store(&self) -> Option<&table::Params> {
+        self.store.as_ref()
+    }
+
+    /// The table of the file; the base table is this one, laid over that of the store.
     pub fn dtab(&self) -> &Dtab {
         &self.dtab
     }

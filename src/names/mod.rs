@@ -14,6 +14,8 @@ pub mod namers;
 pub mod resolve;
 pub mod source;
 pub mod standing;
+pub mod table;
+mod used;
 mod view;
 
 #[cfg(test)]

@@ -4,7 +4,7 @@ use super::stats::exceptions::TYPES;
 use super::stats::latency::{BOUNDS, Snapshot};
 use super::stats::{
     Calls, CertificateStats, Counter, DiscoveryStats, EndpointStats, ListenerStats, Registry, RouteStats,
-    Totals,
+    TableStats, Totals,
 };
 use prometheus_client::collector::Collector;
 use prometheus_client::encoding::{DescriptorEncoder, prometheus_text};
@@ -56,8 +56,20 @@ impl Collector for Series {
         out.counter("muxgate_spans_failed", "Spans the collector did not take", &spans, none, |s| {
             s.failed.get()
         })?;
+        base(&mut out, self.0.base())?;
         certificates(&mut out, self.0.certificates())
     }
+}
+
+fn base(out: &mut Out<'_>, stats: Option<&Arc<TableStats>>) -> Result<(), Error> {
+    let (all, none) = (stats.into_iter().collect::<Vec<_>>(), |_: &_| Vec::new());
+    let ms = |time: std::time::Duration| i64::try_from(time.as_millis()).unwrap_or(i64::MAX);
+    let help = "Milliseconds since a store of the table was heard of";
+    out.gauge("muxgate_table_age_ms", help, &all, none, |s| s.age().map(ms))?;
+    let help = "Milliseconds in which no store of the table could be followed; 0 while one is";
+    out.gauge("muxgate_table_outage_ms", help, &all, none, |s| Some(ms(s.outage())))?;
+    let help = "Times that another table was taken into use";
+    out.counter("muxgate_table_changes", help, &all, none, |s| s.changes.get())
 }
 
 fn certificates(out: &mut Out<'_>, stats: &Arc<CertificateStats>) -> Result<(), Error> {

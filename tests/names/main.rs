@@ -2,5 +2,7 @@
 //! are away, and what it does when they come back.
 
 mod dns;
+mod etcd;
 mod restart;
+mod stores;
 mod zookeeper;

@@ -8,8 +8,11 @@ mod namers;
 mod names;
 mod observe;
 mod overlay;
+mod overrides;
 mod remote;
 mod services;
+mod store;
+pub(super) mod tables;
 mod tls;
 mod zk;
 
@@ -17,6 +20,9 @@ use super::node::Node;
 use super::plan::{Plan, State};
 use super::problem::{Problems, Report};
 use super::reader::{Fields, File, Shape};
+use crate::names::table;
+
+pub(super) use store::of_flags;
 
 /// Most worker threads.
 const MAX_THREADS: u64 = 1024;
@@ -31,6 +37,7 @@ const ROOT: Shape = Shape {
         "dns",
         "namers",
         "announcers",
+        "store",
         "dtab",
         "listeners",
         "services",
@@ -52,8 +59,8 @@ const ROOT: Shape = Shape {
     ],
 };
 
-/// Reads a file.
-pub(super) fn read(name: &str, text: &str) -> Result<Plan, Report> {
+/// Reads a file; `store` takes the place of what it says of one.
+pub(super) fn read(name: &str, text: &str, store: Option<table::Params>) -> Result<Plan, Report> {
     let file = File { text, problems: Problems::default() };
     let root = if text.len() > super::MAX_FILE {
         let message = format!("the file has {} bytes, the limit is {}", text.len(), super::MAX_FILE);
@@ -62,18 +69,20 @@ pub(super) fn read(name: &str, text: &str) -> Result<Plan, Report> {
     } else {
         Node::read(text, &file.problems)
     };
-    let plan = root.as_ref().and_then(|root| plan(name, &file, root));
+    let plan = root.as_ref().and_then(|root| plan(name, &file, root, store));
     file.problems.finish(name, text, plan)
 }
 
-fn plan(name: &str, file: &File<'_>, root: &Node) -> Option<Plan> {
+fn plan(name: &str, file: &File<'_>, root: &Node, over: Option<table::Params>) -> Option<Plan> {
     let fields = Fields::open(file, &ROOT, root)?;
     let (admin, grace) = observe::admin(&fields);
     let (zipkin, recent_traces) = observe::telemetry(&fields);
     let dns = dns::dns(&fields);
     let state = state(&fields);
     let namers = namers::namers(&fields);
-    let dtab = names::dtab(&fields, namers.as_deref());
+    let followed = over.is_some() || fields.get("store").is_some();
+    let store = store::store(&fields).map(|store| over.or(store));
+    let dtab = names::dtab(&fields, namers.as_deref(), followed);
     let announcers = announcers::announcers(&fields);
     let listeners = listeners::listeners(&fields, admin.as_ref(), announcers.as_deref());
     let services = services::services(&fields, &listeners);
@@ -90,6 +99,7 @@ fn plan(name: &str, file: &File<'_>, root: &Node) -> Option<Plan> {
         dns,
         state,
         namers: namers?,
+        store: store?,
         dtab: dtab?,
         listeners: announcers.and(listeners)?,
         services,

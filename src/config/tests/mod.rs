@@ -2,6 +2,8 @@
 
 mod certificates;
 mod dns;
+mod etcd;
 mod good;
 mod state;
+mod tables;
 mod wrong;

@@ -14,7 +14,7 @@ fn state_is_kept_in_a_folder_or_nowhere() {
     ] {
         let plan = parse("-", &format!("{key}{LISTENERS}")).unwrap_or_else(|report| panic!("{report}"));
         assert_eq!(plan.state(), &state);
-        assert!(!plan.is_watching());
+        assert!(!plan.has_state());
     }
     assert!(parse("-", &format!("stateDir: ''\n{LISTENERS}")).is_err());
 }

@@ -3,6 +3,7 @@
 //! A handle is looked up once, when a listener, route or endpoint is built, and kept. A series lives as long as a handle
 //! of it: what is gone leaves no line behind. Labels come from outside, so their number and length have bounds.
 
+mod base;
 pub mod calls;
 mod discovery;
 pub mod exceptions;
@@ -12,6 +13,7 @@ mod table;
 #[cfg(test)]
 mod tests;
 
+pub use base::TableStats;
 pub use calls::{Call, Calls, Outcome, Totals};
 pub use discovery::DiscoveryStats;
 pub use series::{
@@ -19,7 +21,7 @@ pub use series::{
 };
 
 use std::net::SocketAddr;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use table::Table;
 
 /// How many series there may be, and how long their labels.
@@ -79,6 +81,7 @@ pub struct Registry {
     other_endpoint: Arc<EndpointStats>,
     spans: Arc<SpanStats>,
     certificates: Arc<CertificateStats>,
+    base: OnceLock<Arc<TableStats>>,
 }
 
 impl Registry {
@@ -97,6 +100,7 @@ impl Registry {
             other_endpoint: Arc::new(EndpointStats::new(OTHER.into(), None)),
             spans: Arc::new(SpanStats::default()),
             certificates: Arc::new(CertificateStats::default()),
+            base: OnceLock::new(),
         })
     }
 
@@ -147,6 +151,16 @@ impl Registry {
     /// The numbers of certificates.
     pub fn certificates(&self) -> &Arc<CertificateStats> {
         &self.certificates
+    }
+
+    /// The numbers of the base table that is followed in a store; shown from now on.
+    pub fn follow_base(&self) -> Arc<TableStats> {
+        Arc::clone(self.base.get_or_init(Arc::default))
+    }
+
+    /// The same, if a table is followed.
+    pub fn base(&self) -> Option<&Arc<TableStats>> {
+        self.base.get()
     }
 
     /// All listeners that live, by name; `other` only once it is used.

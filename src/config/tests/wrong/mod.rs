@@ -7,7 +7,9 @@ mod form;
 mod listeners;
 mod names;
 mod overlay;
+mod overrides;
 mod rules;
+mod store;
 mod tls;
 mod zookeeper;
 
@@ -30,6 +32,8 @@ fn every_mistake_is_explained() {
         edges::CASES,
         tls::CASES,
         overlay::CASES,
+        overrides::CASES,
+        store::CASES,
         zookeeper::CASES,
         dns::CASES,
     ]
