@@ -84,7 +84,7 @@ fn pick(criterion: &mut Criterion) {
 }
 
 fn namers() -> Namers {
-    system(&Env::new(dns::Hosts::new(dns::Client::new(&dns::Params::default())))).into_iter().collect()
+    system(&Env::of(&dns::Params::default())).into_iter().collect()
 }
 
 /// A whole call through the room, to a cluster that answers at once: with its route known, and with a new name.

@@ -50,27 +50,29 @@ impl Delegation {
 }
 
 impl Bound {
-    /// The name with its addresses, and how current they are, as JSON.
+    /// The name with its addresses, and how it stands with its source, as JSON.
     pub fn to_json(&self) -> Value {
         let mut json = json!({
             "id": self.id.as_str(), "path": self.residual.as_str(), "addr": self.addr.borrow().to_json(),
         });
         if let Some(source) = &self.source {
-            json["source"] = source_json(&source.standing());
+            json["source"] = source.standing().to_json();
         }
         json
     }
 }
 
-fn source_json(standing: &Standing) -> Value {
-    json!({
-        "state": if standing.outage.is_some() { "outage" } else { "well" },
-        "ageMs": standing.age().map(|age| age.as_millis() as u64),
-        "outageMs": standing.outage.as_ref().map(|(since, _)| since.elapsed().as_millis() as u64),
-        "error": standing.outage.as_ref().map(|(_, why)| why),
-        "fromDisk": standing.kept.is_some(),
-        "doubtedMs": standing.doubted.map(|since| since.elapsed().as_millis() as u64),
-    })
+impl Standing {
+    fn to_json(&self) -> Value {
+        json!({
+            "state": if self.outage.is_some() { "outage" } else { "well" },
+            "ageMs": self.age().map(|age| age.as_millis() as u64),
+            "outageMs": self.outage.as_ref().map(|(since, _)| since.elapsed().as_millis() as u64),
+            "error": self.outage.as_ref().map(|(_, why)| why),
+            "fromDisk": self.kept.is_some(),
+            "doubtedMs": self.doubted.map(|since| since.elapsed().as_millis() as u64),
+        })
+    }
 }
 
 impl Addr {

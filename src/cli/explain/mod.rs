@@ -88,10 +88,8 @@ async fn work_out(
     within: Duration,
 ) -> Result<Explained, Failed> {
     let (namers, base) = match plan {
-        Some(plan) => (app::namers(plan).map_err(failed)?, plan.dtab().clone()),
-        None => {
-            (system(&Env::new(dns::Hosts::new(dns::Client::new(&dns::Params::default())))), Dtab::empty())
-        }
+        Some(plan) => (app::namers(plan, &Env::of(plan.dns())).map_err(failed)?, plan.dtab().clone()),
+        None => (system(&Env::of(&dns::Params::default())), Dtab::empty()),
     };
     Ok(explained(namers, base, path, dtab, within).await)
 }

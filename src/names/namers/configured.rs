@@ -32,6 +32,14 @@ pub struct Env {
 }
 
 impl Env {
+    /// With the hosts that these DNS servers know; nothing is kept. Tasks run on the current runtime.
+    ///
+    /// # Panics
+    /// Outside a runtime.
+    pub fn of(dns: &dns::Params) -> Self {
+        Self { dns: dns.clone(), ..Self::new(Hosts::new(dns::Client::new(dns))) }
+    }
+
     /// With these hosts; nothing is kept.
     pub fn new(hosts: Arc<Hosts>) -> Self {
         Self {
@@ -84,6 +92,11 @@ impl Discovery {
             }
             Self::Serversets(params) => Arc::new(Discovered::new(prefix, Serversets::new(params), env)),
         })
+    }
+
+    /// Whether a source outside is watched, which may be away when it is needed.
+    pub fn is_watched(&self) -> bool {
+        !matches!(self, Self::Fs(_) | Self::Rewrite(_))
     }
 
     /// What is allowed and yet hardly meant.

@@ -20,7 +20,7 @@ impl Namer for One {
 
     fn lookup(&self, asked: &Path) -> Lookup {
         let (id, residual) = (asked.take(3), asked.skip(3));
-        Lookup::Fixed(Answer::bound(Bound { id, residual, addr: self.1.clone(), source: None }))
+        Lookup::Fixed(Answer::bound(Bound::new(id, residual, self.1.clone())))
     }
 }
 
@@ -104,7 +104,7 @@ async fn hosts_are_kept_or_not() {
 #[tokio::test(start_paused = true)]
 async fn a_gateway_stands_for_all_of_its_subnet() {
     let (fleet, addr) = watch::channel(endpoints(&[("10.1.2.200:4140", 1.0), ("10.1.9.200:4140", 1.0)]));
-    let set = Bound { id: path("/fleet"), residual: Path::default(), addr, source: None };
+    let set = Bound::new(path("/fleet"), Path::default(), addr);
     let change = Change::gateways(Lookup::Fixed(Answer::bound(set)), &path("/ns/port/l5d"), 24);
     let all = [("10.1.2.1:80", 1.0), ("10.1.2.2:80", 2.0), ("10.1.3.1:80", 1.0)];
     let mut name = before(change, endpoints(&all));

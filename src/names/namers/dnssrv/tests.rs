@@ -65,7 +65,7 @@ async fn wait(namer: &Discovered, wanted: &str) {
                 }
             }
             Answer::Ok(NameTree::Neg) if wanted == "neg" => return,
-            Answer::Failed(why) if why == wanted => return,
+            Answer::Failed(why) if why.ends_with(wanted) => return,
             _ => answer.changed().await.unwrap(),
         }
     }
