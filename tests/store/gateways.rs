@@ -33,15 +33,15 @@ async fn propagation_is_complete_when_all_gateways_run_it() {
         report("g2", Some(&second)).await;
     });
     assert_eq!(shown["complete"], true, "{shown}");
-    let old = store.json(&format!("/api/1/dtabs/default/propagation?version={first}")).await;
+    let old = store.json(&format!("/api/1/dtabs/default/propagation?version={first}&within=30")).await;
     assert_eq!(old["complete"], true, "a later version includes it");
 
     let gone = store.send(Method::DELETE, &dtab("default"), &[], "").await;
     report("g1", None).await;
-    let path = format!("/api/1/dtabs/default/propagation?version={}", tag(&gone));
+    let path = format!("/api/1/dtabs/default/propagation?version={}&within=0", tag(&gone));
     assert_eq!(store.json(&path).await["complete"], false);
     report("g2", None).await;
-    assert_eq!(store.json(&path).await["complete"], true);
+    assert_eq!(store.json(&path).await["complete"], true, "by now all gateways had time to report");
     for wrong in [
         "",
         "[]",
