@@ -20,9 +20,9 @@ fn may_use(room: &str) -> &'static [&'static str] {
         "config" | "admin" => &["flow/*", "flow", "names", "observe", "outside"],
         "store" => &["config", "names", "observe", "outside"],
         "app" => &["config", "admin", "store", "flow/*", "flow", "names", "observe", "outside"],
-        "cli" | "demo" => {
-            &["app", "cli", "demo", "config", "admin", "store", "flow/*", "flow", "names", "observe"]
-        }
+        "cli" | "demo" => &[
+            "app", "cli", "demo", "config", "admin", "store", "flow/*", "flow", "names", "observe", "outside",
+        ],
         flow if flow.starts_with("flow/") => &["names", "observe"],
         other => panic!("a room without a law: {other}"),
     }

@@ -3,4 +3,5 @@
 
 mod dns;
 mod etcd;
+mod stores;
 mod zookeeper;

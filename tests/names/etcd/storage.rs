@@ -1,10 +1,14 @@
 //! Tables in a real etcd.
 
-use muxgate::outside::http::{Credentials, Params as Node};
+use http::header::{CONTENT_TYPE, HeaderMap, HeaderValue};
+use http::{Method, StatusCode};
+use muxgate::config::plan::ETCD_TABLES;
+use muxgate::outside::http::{Credentials, Http, Params as Node};
 use muxgate::store::storage::conformance::{self, Handle, change, shown};
-use muxgate::store::storage::etcd::{EtcdStorage, MAX_TABLE, PATH_PREFIX, Params};
+use muxgate::store::storage::etcd::{EtcdStorage, MAX_TABLE, Params};
 use muxgate::store::storage::{Expect, StorageError, Version};
-use muxgate_testkit::{Etcd, until};
+use muxgate_testkit::proc::LIMIT;
+use muxgate_testkit::{Etcd, Proc, until};
 use std::sync::Arc;
 
 /// Writers, and entries that each one adds.
@@ -14,7 +18,7 @@ const EACH: usize = 12;
 fn storage(etcd: &Etcd) -> Handle {
     let base = format!("http://{}", etcd.addr());
     let nodes = vec![Node { base, tls: None, credentials: Credentials::None }];
-    Arc::new(EtcdStorage::start(&Params { nodes, path_prefix: PATH_PREFIX.into() }).expect("an address"))
+    Arc::new(EtcdStorage::start(&Params { nodes, path_prefix: ETCD_TABLES.into() }).expect("an address"))
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -102,6 +106,39 @@ async fn nothing_is_lost_when_the_server_dies() {
     assert_eq!(entries(), WRITERS * EACH, "a write of another one changes nothing");
     here.write(change("busy", Some("/a=>/b;"), Expect::Absent)).await.expect("it is not there any more");
     shown(here.mirror(), "busy", |table| table.is_some_and(|table| &*table.dtab == "/a=>/b;")).await;
+}
+
+/// Two stores on one etcd: what is written to one is read from the other.
+#[tokio::test(flavor = "multi_thread")]
+async fn stores_share_their_tables() {
+    let etcd = Etcd::start().await;
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("store.yaml");
+    let (host, port) = (etcd.addr().ip(), etcd.addr().port());
+    let text = format!("listen: 127.0.0.1:0\nstorage: {{kind: io.l5d.etcd, host: {host}, port: {port}}}\n");
+    std::fs::write(&file, text).expect("a file");
+    let start = || {
+        let store =
+            Proc::start("store", env!("CARGO_BIN_EXE_muxgate"), ["store", &file.to_string_lossy()], &[]);
+        let address =
+            store.wait_line("its address", LIMIT, |line| line.strip_prefix("store ").map(str::to_owned));
+        (store, Http::new(&format!("http://{address}"), None, Credentials::None).expect("an address"))
+    };
+    let ((_one, first), (_two, second)) = (start(), start());
+    let ask = async |store: &Http, method: Method, body: &'static str| {
+        let headers = HeaderMap::from_iter([(CONTENT_TYPE, HeaderValue::from_static("application/dtab"))]);
+        store.send(method, "/api/1/dtabs/shared", headers, body, LIMIT).await.expect("an answer")
+    };
+    let created = || async {
+        let answer = ask(&first, Method::POST, "/svc => /#/io.l5d.etcd").await;
+        (answer.status == StatusCode::NO_CONTENT).then_some(())
+    };
+    until("the store makes it", created).await;
+    until("the other store has it", || async {
+        (ask(&second, Method::GET, "").await.status == StatusCode::OK).then_some(())
+    })
+    .await;
+    assert!(etcd.get("/namerd/dtabs/shared").await.is_some_and(|text| text.contains("/svc")));
 }
 
 /// Adds an entry to the table, once, whatever becomes of the server.

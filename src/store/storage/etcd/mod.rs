@@ -23,9 +23,6 @@ use tokio::sync::watch;
 use tokio::task::AbortHandle;
 use tokio::time::timeout;
 
-/// Where tables are, if nothing else is said.
-pub const PATH_PREFIX: &str = "/namerd/dtabs";
-
 /// Longest table, in bytes: etcd takes requests of 1.5 MiB, and one holds the table twice.
 pub const MAX_TABLE: usize = 700 << 10;
 
