@@ -53,5 +53,13 @@ async fn propagation_is_complete_when_all_gateways_run_it() {
     }
     let page = super::text(&store.get("/").await);
     assert!(page.contains("2 gateways") && page.contains("g1"), "{page}");
+    let metrics = super::text(&store.get("/metrics").await);
+    let metrics =
+        muxgate_testkit::metrics::parse(&metrics).unwrap_or_else(|error| panic!("{error}\n{metrics}"));
+    let value =
+        |name: &str| metrics.samples.iter().find(|sample| sample.name == name).map(|sample| sample.value);
+    assert_eq!(value("muxgate_store_gateways"), Some(2.0));
+    assert_eq!(value("muxgate_store_changes_total"), Some(3.0));
+    assert_eq!(value("muxgate_store_storage_up"), Some(1.0));
     store.stop();
 }
