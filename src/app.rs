@@ -217,9 +217,9 @@ fn followed(
 /// # Errors
 /// One that cannot be built at all.
 pub fn namers(plan: &Plan) -> Result<Vec<Arc<dyn Namer>>, StartError> {
-    let env =
-        Env { hosts: namers::dns::Hosts::new(namers::dns::Client::new(plan.dns())), dns: plan.dns().clone() };
-    let mut all = namers::system(&env.hosts);
+    let hosts = namers::dns::Hosts::new(namers::dns::Client::new(plan.dns()));
+    let env = Env { dns: plan.dns().clone(), ..Env::new(hosts) };
+    let mut all = namers::system(&env);
     for namer in plan.namers() {
         let prefix = Path::parse("/#").unwrap_or_default().concat(&namer.prefix);
         let built = namer.discovery.build(prefix, &env);

@@ -13,7 +13,9 @@ pub mod namer;
 pub mod namers;
 pub mod resolve;
 pub mod source;
+pub mod standing;
 pub mod table;
+pub mod transform;
 mod used;
 mod view;
 
@@ -26,3 +28,4 @@ pub use delegate::{Delegation, Kind, delegate};
 pub use explain::{Said, Step};
 pub use namer::{Answer, Lookup, Named, Namer, Namers};
 pub use resolve::{Book, Failure, Read, Resolution, State, Why, resolve};
+pub use standing::{Standing, Stands};

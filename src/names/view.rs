@@ -1,6 +1,6 @@
 //! A delegation tree as JSON, in the shape that linkerd's delegator gives (naming spec, section 12).
 
-use super::{Addr, Bound, Delegation, Kind};
+use super::{Addr, Bound, Delegation, Kind, Standing};
 use serde_json::{Map, Value, json};
 
 impl Delegation {
@@ -50,10 +50,27 @@ impl Delegation {
 }
 
 impl Bound {
-    /// The name with its addresses, as JSON.
+    /// The name with its addresses, and how current they are, as JSON.
     pub fn to_json(&self) -> Value {
-        json!({ "id": self.id.as_str(), "path": self.residual.as_str(), "addr": self.addr.borrow().to_json() })
+        let mut json = json!({
+            "id": self.id.as_str(), "path": self.residual.as_str(), "addr": self.addr.borrow().to_json(),
+        });
+        if let Some(source) = &self.source {
+            json["source"] = source_json(&source.standing());
+        }
+        json
     }
+}
+
+fn source_json(standing: &Standing) -> Value {
+    json!({
+        "state": if standing.outage.is_some() { "outage" } else { "well" },
+        "ageMs": standing.age().map(|age| age.as_millis() as u64),
+        "outageMs": standing.outage.as_ref().map(|(since, _)| since.elapsed().as_millis() as u64),
+        "error": standing.outage.as_ref().map(|(_, why)| why),
+        "fromDisk": standing.kept.is_some(),
+        "doubtedMs": standing.doubted.map(|since| since.elapsed().as_millis() as u64),
+    })
 }
 
 impl Addr {
@@ -86,7 +103,7 @@ mod tests {
     fn a_leaf_shows_its_addresses() {
         let path = |text: &str| Path::parse(text).unwrap();
         let addr = Addr::bound(["127.0.0.1:80".parse::<std::net::SocketAddr>().unwrap().into()]).fixed();
-        let bound = Bound { id: path("/$/inet/127.0.0.1/80"), residual: path("/x"), addr };
+        let bound = Bound::new(path("/$/inet/127.0.0.1/80"), path("/x"), addr);
         let leaf = Delegation { path: path("/$/inet/127.0.0.1/80/x"), dentry: None, kind: Kind::Leaf(bound) };
         let tree = Delegation { path: path("/svc/a"), dentry: None, kind: Kind::Alt(vec![leaf]) };
         let json = tree.to_json();

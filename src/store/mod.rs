@@ -113,9 +113,11 @@ fn open(choice: &StorageChoice) -> Result<Arc<dyn Storage>, String> {
 
 /// The system namers, and behind them those of the file: the later one is asked first.
 fn all_namers(plan: &StorePlan) -> Result<Namers, String> {
-    let env =
-        Env { hosts: namers::dns::Hosts::new(namers::dns::Client::new(&plan.dns)), dns: plan.dns.clone() };
-    let mut all: Vec<Arc<dyn Namer>> = namers::system(&env.hosts);
+    let env = Env {
+        dns: plan.dns.clone(),
+        ..Env::new(namers::dns::Hosts::new(namers::dns::Client::new(&plan.dns)))
+    };
+    let mut all: Vec<Arc<dyn Namer>> = namers::system(&env);
     for namer in &plan.namers {
         let prefix = Path::parse("/#").unwrap_or_default().concat(&namer.prefix);
         let built = namer.discovery.build(prefix, &env);
