@@ -6,11 +6,12 @@
 //! | `/api/1/{bind,addr,resolve,delegate,bound-names}` | as namerd: what names mean |
 //! | `/api/1/dtabs/NS/history`, `.../history/VERSION`, `.../diff`, `.../rollback` | what tables were |
 //! | `/api/1/follow/NS`, `/api/1/gateways`, `/api/1/dtabs/NS/propagation` | for gateways, and about them |
-//! | `/`, `/health` | for people, and for those who look after the process |
+//! | `/`, `/health`, `/metrics` | for people, and for those who look after the process |
 
 use super::caller::Caller;
 use super::gateways::Gateways;
 use super::names::Names;
+use super::numbers::{self, Numbers};
 use super::refusal::Refusal;
 use super::rights::Rights;
 use super::storage::{MAX_DTAB, Mirror, Storage, Table, check_namespace};
@@ -47,6 +48,7 @@ pub(super) struct Api {
     pub rights: Rights,
     pub gateways: Gateways,
     pub names: Names,
+    pub numbers: Numbers,
     pub streams: Arc<Semaphore>,
     pub stop: CancellationToken,
 }
@@ -73,6 +75,7 @@ pub(super) fn router(api: Shared) -> Router {
         .route("/api/1/bound-names/{namespace}", get(meaning::bound_names_of))
         .route("/", get(pages::index))
         .route("/health", get(pages::health))
+        .route("/metrics", get(numbers::metrics))
         .fallback(pages::unknown)
         .layer(DefaultBodyLimit::max(MAX_BODY))
         .layer(from_fn(in_time))

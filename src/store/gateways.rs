@@ -42,6 +42,9 @@ const ALIVE_EVERY: Duration = Duration::from_secs(2);
 /// Longest wait for a change to reach all.
 const MAX_WITHIN: usize = 60;
 
+/// So long after its start a store cannot know all gateways: each reports every 5 s.
+const ALL_HEARD_AFTER: Duration = Duration::from_secs(6);
+
 /// How often such a wait looks for gateways that are to be forgotten.
 const LOOK_EVERY: Duration = Duration::from_millis(500);
 
@@ -50,6 +53,7 @@ pub(super) struct Gateways {
     /// By namespace and id.
     seen: Mutex<BTreeMap<(String, String), Seen>>,
     changed: watch::Sender<()>,
+    since: Instant,
 }
 
 #[derive(Clone, Debug)]
@@ -70,7 +74,7 @@ struct Report {
 
 impl Gateways {
     pub(super) fn new() -> Self {
-        Self { seen: Mutex::default(), changed: watch::channel(()).0 }
+        Self { seen: Mutex::default(), changed: watch::channel(()).0, since: Instant::now() }
     }
 
     fn take(&self, report: Report) -> Result<(), Refusal> {
@@ -100,6 +104,11 @@ impl Gateways {
         let mut seen = self.seen.lock();
         forget(&mut seen);
         seen.clone()
+    }
+
+    /// Whether every gateway that reports has done so by now. A store that has just started knows few of them.
+    fn all_heard(&self) -> bool {
+        self.since.elapsed() >= ALL_HEARD_AFTER
     }
 
     /// The names that gateways of a namespace have in use.
@@ -182,7 +191,7 @@ pub(super) async fn propagation(
     }
 }
 
-/// Which gateways of a namespace run a version or a later one. Where the table is gone, running none is current.
+/// Which gateways of a namespace run a version or a later one; never complete before all had time to report. Where the table is gone, running none is current.
 fn spread(api: &Api, namespace: &str, wanted: Option<Version>) -> Value {
     let there = api.mirror.borrow().tables.contains_key(namespace);
     let is_current = |version: Option<Version>| match version {
@@ -200,7 +209,7 @@ fn spread(api: &Api, namespace: &str, wanted: Option<Version>) -> Value {
     });
     json!({
         "version": wanted.map(|version| version.to_string()),
-        "complete": rows.iter().all(|row| is_current(row.2)),
+        "complete": api.gateways.all_heard() && rows.iter().all(|row| is_current(row.2)),
         "gateways": shown.collect::<Value>(),
     })
 }

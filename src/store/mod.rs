@@ -10,6 +10,7 @@ mod dry;
 mod gateways;
 mod meaning;
 mod names;
+mod numbers;
 mod pages;
 mod past;
 mod refusal;
@@ -30,6 +31,7 @@ use gateways::Gateways;
 use muxgate_rpc::tls::{LOOK_EVERY, ServerTls};
 use muxgate_wire::name::Path;
 use names::Names;
+use numbers::Numbers;
 use rights::Rights;
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -70,6 +72,7 @@ impl Store {
             mirror,
             rights: Rights::new(plan.rights.clone()),
             gateways: Gateways::new(),
+            numbers: Numbers::default(),
             streams: Arc::new(Semaphore::new(api::MAX_STREAMS)),
             stop: stop.clone(),
         };

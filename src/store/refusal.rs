@@ -22,7 +22,7 @@ impl Refusal {
         Self(StatusCode::SERVICE_UNAVAILABLE, text.into())
     }
 
-    /// With namerd's codes. `created`: the change was to make what is not there yet.
+    /// With namerd's codes.
     pub(super) fn of(error: StorageError, namespace: &str) -> Self {
         match error {
             StorageError::Exists => {

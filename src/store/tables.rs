@@ -177,6 +177,16 @@ pub(super) struct Change {
 /// # Errors
 /// The right is missing, the condition does not hold, or the storage does not do it.
 pub(super) async fn change(api: &Shared, caller: &Caller, change: Change) -> Result<Response, Refusal> {
+    let dry = change.dry;
+    let done = attempt(api, caller, change).await;
+    if !dry {
+        let counter = if done.is_ok() { &api.numbers.made } else { &api.numbers.refused };
+        counter.inc();
+    }
+    done
+}
+
+async fn attempt(api: &Shared, caller: &Caller, change: Change) -> Result<Response, Refusal> {
     let Change { namespace, dtab, expect, dry } = change;
     check_namespace(&namespace).map_err(Refusal::bad)?;
     let text: Option<Arc<str>> = dtab.as_ref().map(|dtab| dtab.to_string().into());

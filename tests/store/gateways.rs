@@ -33,15 +33,15 @@ async fn propagation_is_complete_when_all_gateways_run_it() {
         report("g2", Some(&second)).await;
     });
     assert_eq!(shown["complete"], true, "{shown}");
-    let old = store.json(&format!("/api/1/dtabs/default/propagation?version={first}")).await;
+    let old = store.json(&format!("/api/1/dtabs/default/propagation?version={first}&within=30")).await;
     assert_eq!(old["complete"], true, "a later version includes it");
 
     let gone = store.send(Method::DELETE, &dtab("default"), &[], "").await;
     report("g1", None).await;
-    let path = format!("/api/1/dtabs/default/propagation?version={}", tag(&gone));
+    let path = format!("/api/1/dtabs/default/propagation?version={}&within=0", tag(&gone));
     assert_eq!(store.json(&path).await["complete"], false);
     report("g2", None).await;
-    assert_eq!(store.json(&path).await["complete"], true);
+    assert_eq!(store.json(&path).await["complete"], true, "by now all gateways had time to report");
     for wrong in [
         "",
         "[]",
@@ -53,5 +53,13 @@ async fn propagation_is_complete_when_all_gateways_run_it() {
     }
     let page = super::text(&store.get("/").await);
     assert!(page.contains("2 gateways") && page.contains("g1"), "{page}");
+    let metrics = super::text(&store.get("/metrics").await);
+    let metrics =
+        muxgate_testkit::metrics::parse(&metrics).unwrap_or_else(|error| panic!("{error}\n{metrics}"));
+    let value =
+        |name: &str| metrics.samples.iter().find(|sample| sample.name == name).map(|sample| sample.value);
+    assert_eq!(value("muxgate_store_gateways"), Some(2.0));
+    assert_eq!(value("muxgate_store_changes_total"), Some(3.0));
+    assert_eq!(value("muxgate_store_storage_up"), Some(1.0));
     store.stop();
 }

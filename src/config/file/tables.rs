@@ -1,6 +1,6 @@
 //! The file of `muxgate store`: `listen`, `data` or `storage`, `tls`, `namers`, `dns`, `rights`.
 
-use super::super::node::Node;
+use super::super::node::{Node, Value};
 use super::super::plan::{ETCD_TABLES, Proof, Right, STORE_ADDRESS, StorageChoice, StorePlan, ZK_TABLES};
 use super::super::problem::{Problems, Report};
 use super::{Fields, File, Shape, dns, namers, remote, tls, zk};
@@ -61,23 +61,8 @@ const STORAGE: [(&str, &Shape, Reader); 3] = [
 
 type Reader = fn(&Fields<'_>) -> Option<StorageChoice>;
 
-/// Whatever has a `kind`.
-const ANY: Shape = Shape {
-    what: "`storage`",
-    keys: &[
-        "kind",
-        "dir",
-        "zkAddrs",
-        "pathPrefix",
-        "sessionTimeoutMs",
-        "authInfo",
-        "host",
-        "port",
-        "addresses",
-        "tls",
-    ],
-    strangers: &[],
-};
+/// A kind that is not known: only that is said of it.
+const UNKNOWN: Shape = Shape { what: "`storage`", keys: &["kind"], strangers: &[] };
 
 const RIGHT: Shape = Shape {
     what: "a right",
@@ -154,12 +139,16 @@ fn storage(fields: &Fields<'_>) -> Option<StorageChoice> {
         let help = "`data: DIR` is short for `storage: {kind: embedded, dir: DIR}`: leave one out";
         fields.wrong("data", "there is `storage` as well", help);
     }
-    let kinds: Vec<_> = STORAGE.iter().map(|(word, ..)| *word).collect();
-    let any = fields.section_of_kind("storage", &ANY, &kinds)?;
-    any.missing("kind", "for example `kind: embedded`");
-    let words: Vec<_> = STORAGE.iter().map(|(word, shape, read)| (*word, (*shape, *read))).collect();
-    let (shape, read) = any.choice("kind", &words)?;
-    read(&fields.section("storage", shape)?)
+    let kinds = STORAGE.map(|(word, ..)| word);
+    if matches!(fields.get("storage"), Some(Node { value: Value::Text(_), .. })) {
+        // Which says how it is written.
+        fields.section_of_kind("storage", &UNKNOWN, &kinds)?;
+    }
+    let shape_of = |kind: &str| STORAGE.iter().find(|(word, ..)| *word == kind).map(|(_, shape, _)| *shape);
+    let section = fields.section_by_kind("storage", &UNKNOWN, shape_of)?;
+    section.missing("kind", "for example `kind: embedded`");
+    let words = STORAGE.map(|(word, _, read)| (word, read));
+    section.choice("kind", &words)?(&section)
 }
 
 fn embedded(fields: &Fields<'_>) -> Option<StorageChoice> {

@@ -3,7 +3,7 @@
 //! A backend keeps named tables with versions, changes them by compare-and-set, remembers what they were, and mirrors all
 //! of them into memory, live. Reads are answered from the mirror, so they go on while a backend is away.
 //!
-//! To write one: a file here that implements [`Storage`], a settings type, and [`conformance`] run on it.
+//! To write one: a file here that implements [`Storage`], a settings type, and `conformance` run on it.
 
 #[cfg(any(test, feature = "peers"))]
 pub mod conformance;
