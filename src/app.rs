@@ -79,7 +79,7 @@ impl Gateway {
         };
         let tracer = tracer(&plan, &registry, ring.clone(), zipkin.clone());
         let (mut follower, base) = followed(&plan, Kept::nowhere(), &registry)?;
-        let binder = Arc::new(Binder::new(all_namers(&plan)?.into_iter().collect(), base));
+        let binder = Arc::new(Binder::new(self::namers(&plan)?.into_iter().collect(), base));
         let certificates = Certificates::start(&plan, &registry)?;
         let flow = Flow::new(parts(&plan, certificates, Arc::clone(&binder), Arc::clone(&registry), tracer));
         let mut listeners = Vec::new();
@@ -213,7 +213,10 @@ fn followed(
 }
 
 /// The system namers, and behind them those of the configuration: the later one is asked first.
-fn all_namers(plan: &Plan) -> Result<Vec<Arc<dyn Namer>>, StartError> {
+///
+/// # Errors
+/// One that cannot be built at all.
+pub fn namers(plan: &Plan) -> Result<Vec<Arc<dyn Namer>>, StartError> {
     let env =
         Env { hosts: namers::dns::Hosts::new(namers::dns::Client::new(plan.dns())), dns: plan.dns().clone() };
     let mut all = namers::system(&env.hosts);

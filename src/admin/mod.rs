@@ -8,8 +8,8 @@
 //! | `/metrics`, `/metrics.json` | all numbers: Prometheus text, JSON |
 //! | `/traces`, `/traces.json` | the last traces: waterfall, Zipkin v2 JSON |
 //! | `/names`, `/names.json` | current bindings, each with its explanation |
-//! | `/delegator.json?path=&dtab=` | what a name would lead to, step by step |
 //! | `/dtab.json` | the base table in force, and how its store is |
+//! | `/delegator.json?path=&dtab=`, or POST of JSON with these keys | what a name would lead to, step by step |
 //! | `/config` | the configuration in effect |
 
 mod html;
@@ -22,6 +22,7 @@ mod waterfall;
 use crate::observe::{Registry, Ring};
 use async_trait::async_trait;
 use axum::Router;
+use axum::extract::DefaultBodyLimit;
 use axum::middleware::map_response;
 use axum::response::Response;
 use axum::routing::get;
@@ -89,8 +90,11 @@ pub fn router(state: AdminState) -> Router {
         .route("/traces.json", get(pages::traces_json))
         .route("/names", get(pages::names))
         .route("/names.json", get(pages::names_json))
-        .route("/delegator.json", get(pages::delegator))
         .route("/dtab.json", get(pages::table))
+        .route(
+            "/delegator.json",
+            get(pages::delegator).post(pages::delegate).layer(DefaultBodyLimit::max(pages::MAX_ASKED)),
+        )
         .route("/config", get(pages::config))
         .layer(map_response(guard))
         .with_state(state)

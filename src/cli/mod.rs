@@ -1,6 +1,7 @@
 //! The command line: what can be asked for, and who does it.
 
 mod check;
+mod explain;
 mod flags;
 mod logs;
 mod play;
@@ -48,6 +49,9 @@ enum Command {
     /// Start a store of dtabs: namespaces, versions and history over HTTP, as namerd has them and more
     #[command(after_help = store::EXAMPLES)]
     Store(store::StoreArgs),
+    /// Show what a name leads to: every branch, every entry that matched, every error, and the addresses at the end
+    #[command(after_help = explain::EXAMPLES)]
+    Explain(explain::ExplainArgs),
     /// Start the gateway, three demo services and a steady load, all in this process
     Demo(play::DemoArgs),
     /// Only the demo services, for the demo across containers
@@ -89,12 +93,15 @@ pub fn run(cli: Cli) -> ExitCode {
     let default = match cli.command {
         // The screen belongs to the rates.
         Command::Demo(_) | Command::DemoLoad(_) => "warn",
+        // What namers log while they are asked stands in the tree.
+        Command::Explain(_) => "error",
         _ => "info",
     };
     let done = logs::start(cli.log_format, default).and_then(|()| match cli.command {
         Command::Run(args) => serve(args),
         Command::Check { file } => check(&file),
         Command::Store(args) => store::store(args),
+        Command::Explain(args) => explain::explain(args),
         Command::Demo(args) => play::demo(args),
         Command::DemoServices(args) => play::services(args),
         Command::DemoLoad(args) => play::load(args),

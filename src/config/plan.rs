@@ -3,7 +3,9 @@
 mod tables;
 mod tls;
 
-pub use tables::{Proof, Right, STORE_ADDRESS, STORE_FOLDER, StorageChoice, StorePlan, ZK_TABLES};
+pub use tables::{
+    ETCD_TABLES, Proof, Right, STORE_ADDRESS, STORE_FOLDER, StorageChoice, StorePlan, ZK_TABLES,
+};
 pub use tls::{ClientTls, CommonName, ListenerTls};
 
 use crate::flow::{accept, address, admit, bind, choose, dispatch};

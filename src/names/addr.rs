@@ -43,6 +43,11 @@ impl Addr {
         Self::Bound(endpoints.into())
     }
 
+    /// Whether there is somebody to call.
+    pub fn has_members(&self) -> bool {
+        matches!(self, Self::Bound(endpoints) if !endpoints.is_empty())
+    }
+
     /// Addresses that never change: the sender is gone, so waiting for a change ends at once.
     pub fn fixed(self) -> watch::Receiver<Addr> {
         watch::channel(self).1

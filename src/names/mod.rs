@@ -14,6 +14,7 @@ pub mod namers;
 pub mod resolve;
 pub mod source;
 pub mod table;
+mod used;
 mod view;
 
 #[cfg(test)]

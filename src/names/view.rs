@@ -5,14 +5,23 @@ use serde_json::{Map, Value, json};
 
 impl Delegation {
     /// The tree as JSON: each node has `type`, `path` and `dentry`, and by type `delegate`, `alt`, `union`, `bound` or
-    /// `message`. A namer that has not answered is of type `pending`, which linkerd does not know.
+    /// `message`. A namer that has not answered is of type `pending`, which linkerd does not know; nor does it know
+    /// `used`, which is true at the ends that decide what the name leads to.
     pub fn to_json(&self) -> Value {
+        self.json(true)
+    }
+
+    fn json(&self, used: bool) -> Value {
+        let decisive = if used { self.decisive() } else { Vec::new() };
+        let part = |(at, child): (usize, &Self)| child.json(decisive.contains(&at));
         let (kind, key, content) = match &self.kind {
-            Kind::Delegate(child) => ("delegate", "delegate", Some(child.to_json())),
-            Kind::Alt(children) => ("alt", "alt", Some(children.iter().map(Self::to_json).collect())),
+            Kind::Delegate(child) => ("delegate", "delegate", Some(part((0, child)))),
+            Kind::Alt(children) => ("alt", "alt", Some(children.iter().enumerate().map(part).collect())),
             Kind::Union(children) => {
-                let branches =
-                    children.iter().map(|(weight, tree)| json!({ "weight": weight, "tree": tree.to_json() }));
+                let branches = children
+                    .iter()
+                    .enumerate()
+                    .map(|(at, (weight, tree))| json!({ "weight": weight, "tree": part((at, tree)) }));
                 ("union", "union", Some(branches.collect()))
             }
             Kind::Leaf(bound) => ("leaf", "bound", Some(bound.to_json())),
@@ -22,6 +31,7 @@ impl Delegation {
             Kind::Pending => ("pending", "", None),
             Kind::Exception(message) => ("exception", "message", Some(json!(message))),
         };
+        let ends = !matches!(self.kind, Kind::Delegate(_) | Kind::Alt(_) | Kind::Union(_) | Kind::Neg);
         let mut node = Map::new();
         node.insert("type".into(), kind.into());
         node.insert("path".into(), self.path.as_str().into());
@@ -31,6 +41,9 @@ impl Delegation {
         );
         if let Some(content) = content {
             node.insert(key.into(), content);
+        }
+        if used && ends {
+            node.insert("used".into(), true.into());
         }
         Value::Object(node)
     }
@@ -77,7 +90,7 @@ mod tests {
         let leaf = Delegation { path: path("/$/inet/127.0.0.1/80/x"), dentry: None, kind: Kind::Leaf(bound) };
         let tree = Delegation { path: path("/svc/a"), dentry: None, kind: Kind::Alt(vec![leaf]) };
         let json = tree.to_json();
-        assert_eq!(json["type"], "alt");
+        assert_eq!((&json["type"], &json["alt"][0]["used"]), (&json!("alt"), &json!(true)));
         assert_eq!(json["alt"][0]["bound"]["path"], "/x");
         assert_eq!(json["alt"][0]["bound"]["addr"]["addrs"][0]["port"], 80);
     }

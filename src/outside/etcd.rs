@@ -208,3 +208,6 @@ fn behind(prefix: &[u8]) -> Vec<u8> {
     // All keys: etcd writes that as a zero byte.
     vec![0]
 }
+
+#[cfg(test)]
+mod tests;

@@ -17,18 +17,25 @@ use super::storage::{MAX_DTAB, Mirror, Storage, Table, check_namespace};
 use super::{dry, gateways, meaning, pages, past, tables};
 use axum::Router;
 use axum::body::{Body, Bytes};
-use axum::extract::{DefaultBodyLimit, RawQuery};
+use axum::extract::{DefaultBodyLimit, RawQuery, Request};
+use axum::middleware::{Next, from_fn};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
 use futures_util::{Stream, StreamExt};
+use http::StatusCode;
 use http::header::CONTENT_TYPE;
 use std::collections::HashMap;
 use std::sync::Arc;
+use std::time::Duration;
 use tokio::sync::{Semaphore, watch};
+use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
 /// Longest content of a request.
 const MAX_BODY: usize = MAX_DTAB;
+
+/// Time for an answer to begin: the longest wait for gateways, and some more.
+const ANSWER_WITHIN: Duration = Duration::from_secs(90);
 
 /// Most answers that go on for ever, at once.
 pub(super) const MAX_STREAMS: usize = 4096;
@@ -68,7 +75,14 @@ pub(super) fn router(api: Shared) -> Router {
         .route("/health", get(pages::health))
         .fallback(pages::unknown)
         .layer(DefaultBodyLimit::max(MAX_BODY))
+        .layer(from_fn(in_time))
         .with_state(api)
+}
+
+/// A request that does not end, or an answer that does not begin.
+async fn in_time(request: Request, next: Next) -> Response {
+    let late = || Refusal(StatusCode::REQUEST_TIMEOUT, "this took too long".into()).into_response();
+    timeout(ANSWER_WITHIN, next.run(request)).await.unwrap_or_else(|_| late())
 }
 
 impl Api {

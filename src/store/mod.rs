@@ -35,6 +35,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use storage::Storage;
 use storage::embedded::Embedded;
+use storage::etcd::EtcdStorage;
 use storage::zk::ZkStorage;
 use tokio::net::TcpListener;
 use tokio::sync::Semaphore;
@@ -99,6 +100,10 @@ fn open(choice: &StorageChoice) -> Result<Arc<dyn Storage>, String> {
         StorageChoice::ZooKeeper(zk, path_prefix) => {
             let params = storage::zk::Params { zk: zk.clone(), path_prefix: path_prefix.clone() };
             Arc::new(ZkStorage::start(params))
+        }
+        StorageChoice::Etcd(nodes, path_prefix) => {
+            let params = storage::etcd::Params { nodes: nodes.clone(), path_prefix: path_prefix.clone() };
+            Arc::new(EtcdStorage::start(&params).map_err(|error| error.text)?)
         }
     })
 }

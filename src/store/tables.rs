@@ -5,7 +5,7 @@ use super::caller::Caller;
 use super::dry;
 use super::refusal::Refusal;
 use super::rights;
-use super::storage::{Expect, Mirror, StorageError, Table, Version, Write, check_namespace};
+use super::storage::{Expect, MAX_DTAB, Mirror, StorageError, Table, Version, Write, check_namespace};
 use super::text::{self, Form, JSON};
 use axum::body::Bytes;
 use axum::extract::rejection::BytesRejection;
@@ -180,6 +180,10 @@ pub(super) async fn change(api: &Shared, caller: &Caller, change: Change) -> Res
     let Change { namespace, dtab, expect, dry } = change;
     check_namespace(&namespace).map_err(Refusal::bad)?;
     let text: Option<Arc<str>> = dtab.as_ref().map(|dtab| dtab.to_string().into());
+    if let Some(long) = text.as_ref().map(|text| text.len()).filter(|length| *length > MAX_DTAB) {
+        let said = format!("written out, the table has {long} bytes; the most is {MAX_DTAB}");
+        return Err(Refusal(StatusCode::PAYLOAD_TOO_LARGE, said));
+    }
     let refused = |error| Refusal::of(error, &namespace);
     let mut mirror = api.mirror.clone();
     for _ in 0..ATTEMPTS {

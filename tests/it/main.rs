@@ -21,6 +21,7 @@ mod leases;
 mod limits;
 mod matching;
 mod multiplexed;
+mod overrides;
 mod pieces;
 mod refusals;
 mod restart;

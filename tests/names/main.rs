@@ -2,5 +2,6 @@
 //! are away, and what it does when they come back.
 
 mod dns;
+mod etcd;
 mod stores;
 mod zookeeper;

@@ -18,6 +18,9 @@ async fn large_and_odd_requests_are_refused_and_the_store_goes_on() {
     assert_eq!(store.put("a", &most).await.status, StatusCode::NO_CONTENT);
     assert_eq!(store.put(&"n".repeat(129), "").await.status, StatusCode::BAD_REQUEST);
     assert_eq!(store.put("a", &"(".repeat(100_000)).await.status, StatusCode::BAD_REQUEST);
+    // Each byte of such an element is written as four.
+    let swollen: String = (0..3000).map(|at| format!("/{}\\x20{at}=>/x;", "a".repeat(300))).collect();
+    assert_eq!(store.put("a", &swollen).await.status, StatusCode::PAYLOAD_TOO_LARGE);
     let deep = store.put("a", "/s => /s & /s").await;
     assert_eq!(deep.status, StatusCode::NO_CONTENT);
     let bound = store.get("/api/1/bind/a?path=/s").await;

@@ -2,10 +2,12 @@
 
 mod codes;
 mod durable;
+mod follow;
 mod gateways;
 mod hostile;
 mod meaning;
 mod past;
+mod readme;
 mod rights;
 mod watch;
 

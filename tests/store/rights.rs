@@ -1,8 +1,12 @@
 //! Who may do what.
 
-use super::{DTAB, Store, dtab, folder, text};
+use super::{DTAB, Store, WITHIN, dtab, folder, text};
+use bytes::Bytes;
 use http::header::{AUTHORIZATION, WWW_AUTHENTICATE};
-use http::{Method, StatusCode};
+use http::{HeaderMap, Method, StatusCode};
+use muxgate::outside::http::{Credentials, Http, Params, Tls};
+use muxgate_rpc::tls::{ClientFiles, Trust, Versions};
+use muxgate_testkit::certs::Authority;
 use serde_json::json;
 
 #[tokio::test]
@@ -64,6 +68,48 @@ rights:
     std::fs::write(folder.path().join("ops"), "new-token").unwrap();
     assert_eq!(put("ops-token", "default", "").await.0, 401);
     assert_eq!(put("new-token", "default", "").await.0, 204);
+    store.stop();
+}
+
+#[tokio::test]
+async fn certificates_say_who_it_is() {
+    let folder = folder();
+    let authority = Authority::new("ours");
+    let bundle = authority.write(folder.path(), "ca");
+    let ours = authority.issue("store", &["127.0.0.1"]).write(folder.path(), "store");
+    let file = format!(
+        "listen: 127.0.0.1:0
+data: {folder}/data
+tls: {{certPath: {cert}, keyPath: {key}, caCertPath: {ca}}}
+rights:
+- {{name: team, certificate: team.example.org, namespaces: [default], access: write}}
+",
+        folder = folder.path().display(),
+        cert = ours.certificate.display(),
+        key = ours.key.display(),
+        ca = bundle.display(),
+    );
+    let store = Store::of_file(folder.path(), &file);
+    let client = |certificate| {
+        let files =
+            ClientFiles { trust: Trust::Authorities(bundle.clone()), certificate, versions: Versions::All };
+        let tls = Some(Tls { files, name: "127.0.0.1".into() });
+        let base = store.base.replace("http:", "https:");
+        Http::open(&Params { base, tls, credentials: Credentials::None }).expect("a client")
+    };
+    let put = async |http: &Http| {
+        let headers = HeaderMap::from_iter([(DTAB.0, DTAB.1.parse().unwrap())]);
+        http.send(Method::PUT, &dtab("default"), headers, Bytes::from("/a=>/b"), WITHIN).await
+    };
+    let nobody = put(&client(None)).await.expect("an answer");
+    assert_eq!(nobody.status, StatusCode::UNAUTHORIZED);
+    for (name, status) in [("other", 401), ("team", 204)] {
+        let issued = authority.issue(name, &[&format!("{name}.example.org")]).write(folder.path(), name);
+        let answer = put(&client(Some((issued.certificate, issued.key)))).await.expect("an answer");
+        assert_eq!(answer.status.as_u16(), status, "{}", text(&answer));
+    }
+    let plain = store.http.send(Method::GET, "/health", HeaderMap::new(), "", WITHIN).await;
+    assert!(plain.is_err(), "in clear there is no answer");
     store.stop();
 }
 

@@ -2,13 +2,15 @@
 
 use crate::backend::ClosedPort;
 use crate::http;
-use crate::proc::Proc;
+use crate::proc::{LIMIT, Proc};
 use crate::until;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
 use std::net::SocketAddr;
+use std::sync::Arc;
 use tempfile::TempDir;
+use tokio::task::spawn_blocking;
 
 /// Writes in one transaction of [`Etcd::put_all`]: etcd allows 128.
 const BATCH: usize = 100;
@@ -27,8 +29,10 @@ impl Etcd {
     /// # Panics
     /// If it does not.
     pub async fn start() -> Self {
-        let (addr, peer) = (ClosedPort::new(), ClosedPort::new());
-        let (addr, peer) = (addr.addr(), peer.addr());
+        let (addr, peer) = {
+            let ports = (ClosedPort::new(), ClosedPort::new());
+            (ports.0.addr(), ports.1.addr())
+        };
         let folder = tempfile::tempdir().expect("a folder");
         let etcd = Self { proc: run(&folder, addr, peer), folder, addr, peer };
         etcd.ready().await;
@@ -155,13 +159,15 @@ impl Etcd {
     }
 
     async fn ready(&self) {
+        // Not asked before it listens: a connection to a port where nobody listens yet may meet itself.
+        let listens = |line: &str| line.contains("serving client traffic").then_some(());
+        let (err, report) = (Arc::clone(&self.proc.err), || self.proc.report());
+        let found =
+            spawn_blocking(move || err.find(0, LIMIT, listens)).await.unwrap_or_else(|e| panic!("{e}"));
+        found.unwrap_or_else(|why| panic!("etcd is not ready: {why}\n{}", report()));
         let url = format!("http://{}/health", self.addr);
-        let healthy = || async { http::get(&url).await.is_ok_and(|(status, _)| status == 200).then_some(()) };
-        until("etcd is ready", || async {
-            assert!(!self.proc.ended(), "etcd has ended\n{}", self.proc.report());
-            healthy().await
-        })
-        .await;
+        let health = || async { http::get(&url).await.is_ok_and(|(status, _)| status == 200).then_some(()) };
+        until("the health of etcd", health).await;
     }
 }
 

@@ -38,7 +38,7 @@ fn announcer(fields: &Fields<'_>) -> Option<Announcer> {
     fields.missing("kind", "there is only `kind: io.l5d.serversets`");
     let kind = fields.choice("kind", &[(KIND, ())]);
     let prefix = match fields.get("prefix") {
-        None => Path::parse(&format!("/{KIND}")).ok(),
+        None => Path::parse(format!("/{KIND}")).ok(),
         Some(_) => fields.path("prefix"),
     };
     let below = match fields.get("pathPrefix") {

@@ -1,7 +1,7 @@
 //! `listeners`.
 
 use super::observe::ip;
-use super::{Fields, Shape, announcers, tls};
+use super::{Fields, Shape, announcers, overrides, tls};
 use crate::config::plan::{Admin, Announcer, Listener};
 use crate::flow::accept::{CallLimits, Protocol, Trust};
 use crate::flow::{accept, address, admit};
@@ -65,6 +65,7 @@ const LISTENER: Shape = Shape {
         "maxNesting",
         "compression",
         "announce",
+        "dtabOverrides",
     ],
     strangers: &[
         ("label", "did you mean `name`?"),
@@ -188,6 +189,7 @@ fn accept(fields: &Fields<'_>, name: &str, address: SocketAddr) -> accept::Param
     params.life = fields.keep_or_none("lifeTimeMs").unwrap_or(params.life);
     params.trust =
         fields.choice("trust", &[("inside", Trust::Inside), ("outside", Trust::Outside)]).unwrap_or_default();
+    params.overrides = overrides::overrides(fields, params.trust);
     params.limits = call_limits(fields);
     spoken(fields, &mut params);
     params

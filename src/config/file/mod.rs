@@ -8,6 +8,7 @@ mod namers;
 mod names;
 mod observe;
 mod overlay;
+mod overrides;
 mod remote;
 mod services;
 mod store;

@@ -1,15 +1,20 @@
 //! The file of `muxgate store`: `listen`, `data` or `storage`, `tls`, `namers`, `dns`, `rights`.
 
 use super::super::node::Node;
-use super::super::plan::{Proof, Right, STORE_ADDRESS, StorageChoice, StorePlan};
+use super::super::plan::{ETCD_TABLES, Proof, Right, STORE_ADDRESS, StorageChoice, StorePlan, ZK_TABLES};
 use super::super::problem::{Problems, Report};
-use super::{Fields, File, Shape, dns, namers, tls, zk};
+use super::{Fields, File, Shape, dns, namers, remote, tls, zk};
 use muxgate_rpc::tls::ServerFiles;
 use muxgate_wire::mux::handshake::TlsLevel;
 use muxgate_wire::name::Prefix;
 use std::collections::BTreeSet;
 use std::net::SocketAddr;
 use std::path::PathBuf;
+
+/// Where etcd is, if nothing is said.
+const ETCD_HOST: &str = "localhost";
+/// And on which port.
+const ETCD_PORT: u16 = 2379;
 
 const ROOT: Shape = Shape {
     what: "the file of a store",
@@ -24,7 +29,7 @@ const ROOT: Shape = Shape {
     ],
 };
 
-const STORAGE: [(&str, &Shape, Reader); 2] = [
+const STORAGE: [(&str, &Shape, Reader); 3] = [
     (
         "embedded",
         &Shape {
@@ -43,6 +48,15 @@ const STORAGE: [(&str, &Shape, Reader); 2] = [
         },
         zookeeper,
     ),
+    (
+        "io.l5d.etcd",
+        &Shape {
+            what: "storage `io.l5d.etcd`",
+            keys: &["kind", "host", "port", "addresses", "pathPrefix", "tls"],
+            strangers: &[("endpoints", "write `addresses`, a list such as [\"etcd1:2379\", \"etcd2:2379\"]")],
+        },
+        etcd,
+    ),
 ];
 
 type Reader = fn(&Fields<'_>) -> Option<StorageChoice>;
@@ -50,7 +64,18 @@ type Reader = fn(&Fields<'_>) -> Option<StorageChoice>;
 /// Whatever has a `kind`.
 const ANY: Shape = Shape {
     what: "`storage`",
-    keys: &["kind", "dir", "zkAddrs", "pathPrefix", "sessionTimeoutMs", "authInfo", "host", "port", "tls"],
+    keys: &[
+        "kind",
+        "dir",
+        "zkAddrs",
+        "pathPrefix",
+        "sessionTimeoutMs",
+        "authInfo",
+        "host",
+        "port",
+        "addresses",
+        "tls",
+    ],
     strangers: &[],
 };
 
@@ -143,8 +168,14 @@ fn embedded(fields: &Fields<'_>) -> Option<StorageChoice> {
 }
 
 fn zookeeper(fields: &Fields<'_>) -> Option<StorageChoice> {
-    let prefix = path_prefix(fields, crate::config::plan::ZK_TABLES);
+    let prefix = path_prefix(fields, ZK_TABLES);
     Some(StorageChoice::ZooKeeper(zk::ensemble(fields)?, prefix?))
+}
+
+fn etcd(fields: &Fields<'_>) -> Option<StorageChoice> {
+    let prefix = path_prefix(fields, ETCD_TABLES);
+    let nodes = remote::of_addresses(fields, ETCD_HOST, ETCD_PORT)?;
+    Some(StorageChoice::Etcd(nodes, prefix?))
 }
 
 fn path_prefix(fields: &Fields<'_>, default: &str) -> Option<String> {

@@ -2,7 +2,7 @@
 
 use super::Namer;
 use crate::names::namers::dns;
-use crate::outside::zk;
+use crate::outside::{http, zk};
 use muxgate_rpc::tls::ServerFiles;
 use muxgate_wire::name::Prefix;
 use std::net::{Ipv4Addr, SocketAddr};
@@ -16,6 +16,9 @@ pub const STORE_FOLDER: &str = "muxgate-store";
 
 /// Where tables are in ZooKeeper, as in namerd.
 pub const ZK_TABLES: &str = "/dtabs";
+
+/// Where tables are in etcd, as in namerd.
+pub const ETCD_TABLES: &str = "/namerd/dtabs";
 
 /// A checked configuration of a store.
 #[derive(Clone, Debug, PartialEq)]
@@ -55,6 +58,8 @@ pub enum StorageChoice {
     Embedded(PathBuf),
     /// Nodes of ZooKeeper, below a path.
     ZooKeeper(zk::Params, String),
+    /// Keys of a cluster of etcd, below a path.
+    Etcd(Vec<http::Params>, String),
 }
 
 /// What some callers may do.

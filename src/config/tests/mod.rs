@@ -2,5 +2,7 @@
 
 mod certificates;
 mod dns;
+mod etcd;
 mod good;
+mod tables;
 mod wrong;

@@ -18,9 +18,6 @@ use tokio::time::sleep;
 /// after 4 s.
 pub const CHECK_EVERY: Duration = Duration::from_millis(1500);
 
-/// Keys in one answer.
-pub const PAGE: u64 = 500;
-
 /// Keys below one prefix.
 pub const MAX_KEYS: usize = 1_000_000;
 
@@ -57,23 +54,23 @@ pub enum News {
 }
 
 impl Node {
-    /// Reads all keys below a prefix, page by page, as they are now.
+    /// Reads all keys below a prefix, so many at a time, as they are now.
     ///
     /// # Errors
     /// No answer in time, or more than [`MAX_KEYS`].
-    pub async fn all(&self, prefix: &[u8]) -> Result<Snapshot, EtcdError> {
+    pub async fn all(&self, prefix: &[u8], page: u64) -> Result<Snapshot, EtcdError> {
         let mut beginnings = 0;
         loop {
             beginnings += 1;
-            match self.pages(prefix).await {
+            match self.pages(prefix, page).await {
                 Err(EtcdError::Compacted(_)) if beginnings < MAX_BEGINNINGS => {}
                 read => return read,
             }
         }
     }
 
-    async fn pages(&self, prefix: &[u8]) -> Result<Snapshot, EtcdError> {
-        let mut range = Range { limit: PAGE, ..Range::below(prefix) };
+    async fn pages(&self, prefix: &[u8], limit: u64) -> Result<Snapshot, EtcdError> {
+        let mut range = Range { limit, ..Range::below(prefix) };
         let mut all = Snapshot { cluster: 0, revision: 0, kvs: Vec::new() };
         loop {
             let mut page: Ranged = self.ask("/kv/range", &range, ANSWER_WITHIN).await?;
@@ -85,8 +82,7 @@ impl Node {
             all.kvs.append(&mut page.kvs);
             let Some(last) = all.kvs.last().filter(|_| page.more) else { return Ok(all) };
             if all.kvs.len() >= MAX_KEYS {
-                let prefix = String::from_utf8_lossy(prefix);
-                return Err(EtcdError::Refused(format!("etcd has more than {MAX_KEYS} keys below {prefix}")));
+                return Err(too_many(prefix));
             }
             // The next key that can be.
             range.key = Base64([&last.key[..], &[0]].concat());
@@ -137,6 +133,9 @@ impl Follow {
     /// # Errors
     /// The server is gone, silent, another one, or does not tell all: read everything anew. At once, if it was a compaction.
     pub async fn next(&mut self, known: usize) -> Result<News, EtcdError> {
+        if known > MAX_KEYS {
+            return Err(too_many(&self.prefix));
+        }
         tokio::select! {
             line = self.lines.next() => {
                 let line = line?.ok_or_else(|| self.ended("the watch ended"))?;
@@ -194,6 +193,11 @@ impl Follow {
         let prefix = String::from_utf8_lossy(&self.prefix);
         EtcdError::Unavailable(format!("etcd at {}, keys below {prefix}: {why}", self.node.http.base()))
     }
+}
+
+fn too_many(prefix: &[u8]) -> EtcdError {
+    let prefix = String::from_utf8_lossy(prefix);
+    EtcdError::Refused(format!("etcd has more than {MAX_KEYS} keys below {prefix}"))
 }
 
 fn check(node: Node, prefix: Vec<u8>) -> Pin<Box<dyn Future<Output = Result<Head, EtcdError>> + Send>> {

@@ -123,11 +123,13 @@ struct Compare {
 }
 
 #[derive(Debug, Serialize)]
-#[serde(rename_all = "snake_case")]
 enum Op {
-    RequestRange { key: Base64 },
-    RequestPut { key: Base64, value: Base64 },
-    RequestDeleteRange { key: Base64 },
+    #[serde(rename = "request_range")]
+    Read { key: Base64 },
+    #[serde(rename = "request_put")]
+    Put { key: Base64, value: Base64 },
+    #[serde(rename = "request_delete_range")]
+    Delete { key: Base64 },
 }
 
 impl Txn {
@@ -142,21 +144,21 @@ impl Txn {
     /// Reads a key.
     #[must_use]
     pub fn read(mut self, key: &[u8]) -> Self {
-        self.success.push(Op::RequestRange { key: key.into() });
+        self.success.push(Op::Read { key: key.into() });
         self
     }
 
     /// Writes a key. No key may be written or deleted twice.
     #[must_use]
     pub fn put(mut self, key: &[u8], value: &[u8]) -> Self {
-        self.success.push(Op::RequestPut { key: key.into(), value: value.into() });
+        self.success.push(Op::Put { key: key.into(), value: value.into() });
         self
     }
 
     /// Deletes a key, if it is there.
     #[must_use]
     pub fn delete(mut self, key: &[u8]) -> Self {
-        self.success.push(Op::RequestDeleteRange { key: key.into() });
+        self.success.push(Op::Delete { key: key.into() });
         self
     }
 }

@@ -8,7 +8,7 @@
 //! ```
 //!
 //! A session lives as long as somebody holds it: ephemeral nodes go with it. Watches do not outlive a lost connection (events
-//! of that time may be lost): who watches begins anew. Needs ZooKeeper 3.6 or later.
+//! of that time may be lost): who watches begins anew. Needs ZooKeeper 3.5 or later.
 
 mod error;
 mod session;
@@ -230,6 +230,7 @@ impl Zk {
         match made {
             Ok(session) => {
                 let session = Arc::new(session);
+                tracing::info!(zookeeper = %self.params, "session established: 0x{:x}", session.id());
                 *now = Now { session: Arc::downgrade(&session), ..Now::default() };
                 Ok(session)
             }

@@ -165,17 +165,28 @@ impl Session {
         Ok(read.map(|(data, stat, watcher)| (data.into(), stat, Once(watcher))))
     }
 
-    /// Word of every change of a node and of the list of its children, whether there is such a node or not.
-    /// Do not watch the same node in another way: servers before 3.9 mix them up.
+    /// The names of a node's children, and word of the next change of their list; or, if there is no such node, word of its
+    /// coming.
     ///
     /// # Errors
-    /// It cannot be asked.
-    pub async fn watch(&self, path: &str) -> Result<Watched, ZkError> {
-        let mode = AddWatchMode::Persistent;
-        self.ask("watch", path, async |client| client.watch(path, mode).await.map(Watched)).await
+    /// As [`Session::children`].
+    pub async fn children_and_watch(&self, path: &str) -> Result<(Option<Vec<String>>, Once), ZkError> {
+        let list = async |client: &Client| loop {
+            match client.list_and_watch_children(path).await {
+                Ok((children, watcher)) => return Ok((Some(children), Once(watcher))),
+                Err(Error::NoNode) => {}
+                Err(error) => return Err(error),
+            }
+            // If it has come in between, its children are asked for again.
+            if let (None, watcher) = client.check_and_watch_stat(path).await? {
+                return Ok((None, Once(watcher)));
+            }
+        };
+        self.ask("children of", path, list).await
     }
 
-    /// The same of all nodes below, with their contents.
+    /// Word of every change of a node and of all nodes below, whether there is such a node or not. Needs ZooKeeper 3.6. Do not
+    /// watch one of these nodes in another way in the same session: servers before 3.9 mix them up.
     ///
     /// # Errors
     /// It cannot be asked.

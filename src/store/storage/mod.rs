@@ -8,6 +8,7 @@
 #[cfg(any(test, feature = "peers"))]
 pub mod conformance;
 pub mod embedded;
+pub mod etcd;
 mod version;
 pub mod zk;
 

@@ -10,7 +10,7 @@ use std::sync::Arc;
 const SET: &str = "/discovery/inner";
 
 /// A gateway before one backend, in the set.
-fn announced(server: &ZooKeeper, echoes: &Echoes, at: usize) -> Gateway {
+pub fn announced(server: &ZooKeeper, echoes: &Echoes, at: usize) -> Gateway {
     let backend = echoes.addr(at);
     let yaml = format!(
         "admin: {{port: 0}}\nannouncers: [{{kind: io.l5d.serversets, sessionTimeoutMs: 2000, {}}}]\n\

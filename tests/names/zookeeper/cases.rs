@@ -1,8 +1,9 @@
 //! Field case BC-14, and what of a member is meant.
 
-use super::{client, gateway, member, never_seen, put};
+use super::{client, expire, gateway, member, never_seen, put};
+use muxgate::outside::zk::{Kind, Params, State, Zk};
 use muxgate_testkit::drill::{Drill, Echoes};
-use muxgate_testkit::{ZooKeeper, until};
+use muxgate_testkit::{Gateway, ZooKeeper, until};
 use tokio::time::Instant;
 use zookeeper_client::{Acls, Client};
 
@@ -41,14 +42,7 @@ async fn bc_14_zookeeper_that_cannot_be_asked_keeps_the_last_answer() {
     let forbid = async {
         owner.set_acl("/prod/web", &Acls::creator_all(), None).await.expect("a right");
         owner.set_acl("/prod", &Acls::creator_all(), None).await.expect("a right");
-        gateway.proc.freeze();
-        // A server that answers again lets sessions go that were silent for too long: all but the owner's.
-        until("the end of the gateway's session", || async {
-            let said = server.says("cons").await?;
-            (said.matches("sid=").count() == 1).then_some(())
-        })
-        .await;
-        gateway.proc.thaw();
+        expire(&server, &gateway).await;
         never_seen(&gateway, "/ghost2").await;
         drill.more(500).await;
     };
@@ -117,4 +111,64 @@ async fn a_name_says_which_members_and_endpoints_are_meant() {
     let refusal = gateway.refusal("/web#x").await.expect("no shard");
     assert!(refusal.contains("want <node>[:<endpoint>][#<shard>]"), "{refusal}");
     gateway.stop();
+}
+
+/// A set that only its owner may read.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_gateway_says_who_it_is() {
+    let server = ZooKeeper::start().await;
+    let echoes = Echoes::start(1).await;
+    let session = client(&server).await;
+    put(&session, "/prod/web", &[echoes.addr(0)]).await;
+    let owner = Client::connect(&server.addr().to_string()).await.expect("a session");
+    owner.auth("digest", b"owner:secret").await.expect("somebody");
+    for node in ["/prod/web/member_0000000000", "/prod/web"] {
+        owner.set_acl(node, &Acls::creator_all(), None).await.expect("a right");
+    }
+    let stranger = gateway(&server, "");
+    let refusal = stranger.refusal("/web").await.expect("it may not read");
+    assert!(refusal.contains("cannot be asked") && refusal.contains("not authorized"), "{refusal}");
+    let known = Gateway::of_yaml(
+        env!("CARGO_BIN_EXE_muxgate"),
+        &format!(
+            "admin: {{port: 0}}\nlisteners: [{{port: 0, dst: /web}}]\nclients: [{{protocol: framed}}]\n\
+             namers: [{{kind: io.l5d.serversets, authInfo: {{scheme: digest, auth: \"owner:secret\"}}, {}}}]\n\
+             dtab: /svc => /#/io.l5d.serversets/prod\n",
+            server.addrs()
+        ),
+    );
+    assert_eq!(known.refusal("/web").await, None);
+    for gateway in [stranger, known] {
+        gateway.stop();
+    }
+}
+
+/// The client that all of this stands on.
+#[tokio::test(flavor = "multi_thread")]
+async fn an_ensemble_says_how_it_is() {
+    let mut server = ZooKeeper::start().await;
+    client(&server).await.make("/below").await.expect("a node");
+    let mut params = Params::parse(&server.addr().to_string()).expect("an address");
+    params.chroot = "/below".into();
+    let zk = Zk::new(params);
+    assert_eq!(zk.state(), State::Idle);
+    let session = zk.session().await.expect("a session");
+    session.create("/web", b"x").await.expect("a node");
+    assert_eq!(zk.state(), State::Connected);
+    assert!(client(&server).await.stat("/below/web").await.expect("asked").is_some());
+    server.kill();
+    session.until_lost().await;
+    assert!(matches!(zk.state(), State::Away(..)));
+    let refused = session.read("/web").await.expect_err("nobody is there");
+    assert_eq!(refused.kind, Kind::Away);
+    assert!(zk.session().await.is_err());
+    let State::Away(since, why) = zk.state() else { panic!("it is away") };
+    assert!(why.contains("cannot be asked"), "{why}");
+    server.restart().await;
+    let again = until("a session", || async { zk.session().await.ok() }).await;
+    assert_eq!(&again.read("/web").await.expect("asked").expect("it is there").0[..], b"x");
+    assert_eq!(zk.state(), State::Connected);
+    assert!(since.elapsed() > std::time::Duration::ZERO);
+    drop((session, again));
+    assert_eq!(zk.state(), State::Idle);
 }

@@ -2,6 +2,7 @@
 
 mod announce;
 mod cases;
+mod finagle;
 mod storage;
 
 use muxgate::outside::zk::{Params, Session, Zk};
@@ -126,20 +127,26 @@ async fn no_call_fails_whatever_becomes_of_zookeeper() {
     assert!(began.elapsed() < IN_USE_WITHIN);
     drill.traffic(&echoes, &[0]).await;
 
-    let pause = async {
-        gateway.proc.freeze();
-        until("the end of the gateway's session", || async {
-            let said = server.says("cons").await?;
-            (said.matches("sid=").count() <= 1).then_some(())
-        })
-        .await;
-        gateway.proc.thaw();
-    };
-    drill.step("the gateway stands still until its session is expired", pause).await;
+    drill.step("the gateway stands still until its session is expired", expire(&server, &gateway)).await;
     drill.step("add a member", add(&session, "/prod/web", 1, echoes.addr(1))).await;
     drill.traffic(&echoes, &[0, 1]).await;
     drill.end().await;
     gateway.stop();
+}
+
+/// Lets a gateway stand still until ZooKeeper has ended its session.
+async fn expire(server: &ZooKeeper, gateway: &Gateway) {
+    let number =
+        |line: &String| Some(line.split_once("session established: ")?.1.split(' ').next()?.to_owned());
+    let alive = async |session: &str| Some(server.says("cons").await?.contains(&format!("sid={session}")));
+    let session = until("the gateway's session", || async {
+        let session = gateway.proc.err.all().iter().rev().find_map(number)?;
+        alive(&session).await?.then_some(session)
+    });
+    let session = session.await;
+    gateway.proc.freeze();
+    until("its end", || async { alive(&session).await.filter(|alive| !*alive) }).await;
+    gateway.proc.thaw();
 }
 
 /// Waits until one of the backends gets calls.

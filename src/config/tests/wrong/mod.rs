@@ -7,6 +7,7 @@ mod form;
 mod listeners;
 mod names;
 mod overlay;
+mod overrides;
 mod rules;
 mod store;
 mod tls;
@@ -31,6 +32,7 @@ fn every_mistake_is_explained() {
         edges::CASES,
         tls::CASES,
         overlay::CASES,
+        overrides::CASES,
         store::CASES,
         zookeeper::CASES,
         dns::CASES,

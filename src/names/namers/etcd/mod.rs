@@ -27,6 +27,9 @@ use async_trait::async_trait;
 use muxgate_wire::name::Path;
 use names::Names;
 
+/// Members in one answer of etcd.
+const PAGE: u64 = 500;
+
 /// Elements of a name.
 pub const MAX_NAME: usize = 8;
 
@@ -57,7 +60,7 @@ impl EtcdSource {
     async fn run(&self, says: &Says) -> Result<Never, EtcdError> {
         let node = self.etcd.node(&self.prefix).await?;
         loop {
-            let all = node.all(&self.prefix).await?;
+            let all = node.all(&self.prefix, PAGE).await?;
             let mut names = Names::new(&self.prefix, &all.kvs);
             says.all(names.all());
             match node.follow(&self.prefix, &all).await {

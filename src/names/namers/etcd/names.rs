@@ -46,13 +46,13 @@ impl<'a> Names<'a> {
     /// Takes changes in; gives each name that has changed, once, with the members that it has now.
     pub fn change(&mut self, events: Vec<Event>) -> Vec<(Path, Vec<Member>)> {
         let unreadable = self.unreadable;
-        let mut changed = Vec::new();
+        let mut changed = HashSet::new();
         for event in events {
             let name = match event {
                 Event::Put(kv) => self.put(&kv.key, &kv.value),
                 Event::Deleted(key) => self.delete(&key),
             };
-            changed.extend(name.filter(|name| !changed.contains(name)));
+            changed.extend(name);
         }
         if self.unreadable > unreadable {
             self.complain();

@@ -4,7 +4,7 @@ use super::place::{is_member, is_vector};
 use super::vector::weight;
 use super::{Member, Place, Vector};
 use crate::names::source;
-use crate::outside::zk::{Kind, Lost, Once, Session, Watched, Zk, ZkError};
+use crate::outside::zk::{Kind, Lost, Once, Session, Zk, ZkError};
 use futures_util::FutureExt;
 use futures_util::future::{BoxFuture, pending};
 use futures_util::stream::{FuturesUnordered, StreamExt, iter};
@@ -32,19 +32,14 @@ pub(super) async fn set(
     tell: impl Fn(Vec<source::Member>),
     alive: impl Fn(),
 ) -> ZkError {
-    let begun = async {
-        let session = zk.session().await?;
-        let watched = session.watch(&place.node).await?;
-        Ok((session, watched))
-    };
-    let (session, watched) = match begun.await {
-        Ok(begun) => begun,
+    let session = match zk.session().await {
+        Ok(session) => session,
         Err(error) => return error,
     };
     let mut set = Set {
         session: &session,
         place,
-        watched,
+        list: pending().boxed(),
         parts: BTreeMap::new(),
         changes: FuturesUnordered::new(),
         unread: BTreeSet::new(),
@@ -69,7 +64,8 @@ type Change = BoxFuture<'static, String>;
 struct Set<'a> {
     session: &'a Session,
     place: &'a Place,
-    watched: Watched,
+    /// Word of a change of the list of children.
+    list: BoxFuture<'static, Result<(), Lost>>,
     parts: BTreeMap<String, Part>,
     /// Word of changes of what is in the children.
     changes: FuturesUnordered<Change>,
@@ -92,16 +88,14 @@ impl Set<'_> {
             let again = Instant::now() + jittered(TRY_AGAIN);
             loop {
                 tokio::select! {
-                    changed = self.watched.changed() => {
+                    () = self.session.until_lost() => return Err(self.session.lost()),
+                    changed = &mut self.list => {
                         changed.map_err(|Lost| self.session.lost())?;
-                        // What came together is read together.
-                        while let Some(more) = self.watched.changed().now_or_never() {
-                            more.map_err(|Lost| self.session.lost())?;
-                        }
                         self.list().await?;
                         break;
                     }
                     Some(first) = self.changes.next() => {
+                        // What came together is read together.
                         let mut changed = BTreeSet::from([first]);
                         while let Some(Some(more)) = self.changes.next().now_or_never() {
                             changed.insert(more);
@@ -127,9 +121,13 @@ impl Set<'_> {
 
     /// Reads which children there are now, and those that are new.
     async fn list(&mut self) -> Result<(), ZkError> {
-        let children = self.session.children(&self.place.node).await?.unwrap_or_default();
-        let children: BTreeSet<_> =
-            children.into_iter().filter(|child| is_member(child) || is_vector(child)).collect();
+        let (children, once) = self.session.children_and_watch(&self.place.node).await?;
+        self.list = once.changed().boxed();
+        let children: BTreeSet<_> = children
+            .unwrap_or_default()
+            .into_iter()
+            .filter(|child| is_member(child) || is_vector(child))
+            .collect();
         if children.len() > MAX_MEMBERS {
             let why = format!("{} has more than {MAX_MEMBERS} members", self.place.node);
             return Err(ZkError::new(Kind::Refused, self.session.hosts(), &why));
