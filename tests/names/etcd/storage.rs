@@ -1,13 +1,14 @@
 //! Tables in a real etcd.
 
+use http::header::{CONTENT_TYPE, HeaderMap, HeaderValue};
+use http::{Method, StatusCode};
 use muxgate::config::plan::ETCD_TABLES;
-use muxgate::outside::http::{Credentials, Params as Node};
+use muxgate::outside::http::{Credentials, Http, Params as Node};
 use muxgate::store::storage::conformance::{self, Handle, change, shown};
 use muxgate::store::storage::etcd::{EtcdStorage, MAX_TABLE, Params};
 use muxgate::store::storage::{Expect, StorageError, Version};
 use muxgate_testkit::proc::LIMIT;
-use muxgate_testkit::{Etcd, Proc, http, until};
-use serde_json::json;
+use muxgate_testkit::{Etcd, Proc, until};
 use std::sync::Arc;
 
 /// Writers, and entries that each one adds.
@@ -121,19 +122,20 @@ async fn stores_share_their_tables() {
             Proc::start("store", env!("CARGO_BIN_EXE_muxgate"), ["store", &file.to_string_lossy()], &[]);
         let address =
             store.wait_line("its address", LIMIT, |line| line.strip_prefix("store ").map(str::to_owned));
-        (store, format!("http://{address}/api/1/dtabs"))
+        (store, Http::new(&format!("http://{address}"), None, Credentials::None).expect("an address"))
     };
     let ((_one, first), (_two, second)) = (start(), start());
-    let dtab = json!([{"prefix": "/svc", "dst": "/#/io.l5d.etcd"}]).to_string();
-    let created = || async {
-        let (status, text) = post_json(&format!("{first}/shared"), &dtab).await;
-        assert!([204, 503].contains(&status), "{status} {text}");
-        (status == 204).then_some(())
+    let ask = async |store: &Http, method: Method, body: &'static str| {
+        let headers = HeaderMap::from_iter([(CONTENT_TYPE, HeaderValue::from_static("application/dtab"))]);
+        store.send(method, "/api/1/dtabs/shared", headers, body, LIMIT).await.expect("an answer")
     };
-    until("the store knows its tables", created).await;
+    let created = || async {
+        let answer = ask(&first, Method::POST, "/svc => /#/io.l5d.etcd").await;
+        (answer.status == StatusCode::NO_CONTENT).then_some(())
+    };
+    until("the store makes it", created).await;
     until("the other store has it", || async {
-        let (status, text) = http::get(&format!("{second}/shared")).await.expect("an answer");
-        (status == 200 && text.contains("/#/io.l5d.etcd")).then_some(())
+        (ask(&second, Method::GET, "").await.status == StatusCode::OK).then_some(())
     })
     .await;
     assert!(etcd.get("/namerd/dtabs/shared").await.is_some_and(|text| text.contains("/svc")));
