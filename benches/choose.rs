@@ -4,6 +4,7 @@ use bytes::Bytes;
 use criterion::Criterion;
 use muxgate::flow::bind::{self, Bind, Bounds, Clusters};
 use muxgate::flow::choose::{Balance, Balancer, Endpoint};
+use muxgate::names::namers::configured::Env;
 use muxgate::names::namers::{dns, system};
 use muxgate::names::{Answer, Binder, Book, Bound, Lookup, Namers, State, resolve};
 use muxgate::observe::Registry;
@@ -83,7 +84,7 @@ fn pick(criterion: &mut Criterion) {
 }
 
 fn namers() -> Namers {
-    system(&dns::Hosts::new(dns::Client::new(&dns::Params::default()))).into_iter().collect()
+    system(&Env::of(&dns::Params::default())).into_iter().collect()
 }
 
 /// A whole call through the room, to a cluster that answers at once: with its route known, and with a new name.

@@ -3,11 +3,12 @@
 mod certificates;
 
 use crate::admin::{self, AdminState, View};
-use crate::config::plan::{Announce, Plan};
+use crate::config::plan::{Announce, Plan, State};
 use crate::flow::accept::Listener;
 use crate::flow::{self, Flow, dispatch};
 use crate::names::announce::Announcement;
 use crate::names::namers::configured::Env;
+use crate::names::source::Watched;
 use crate::names::table::{self, Follower};
 use crate::names::{Base, Binder, Namer, namers};
 use crate::observe::span::{Recorder, Settings};
@@ -78,8 +79,10 @@ impl Gateway {
             None => None,
         };
         let tracer = tracer(&plan, &registry, ring.clone(), zipkin.clone());
-        let (mut follower, base) = followed(&plan, Kept::nowhere(), &registry)?;
-        let binder = Arc::new(Binder::new(self::namers(&plan)?.into_iter().collect(), base));
+        let kept = kept(&plan);
+        let env = env(&plan, Arc::clone(&kept), Arc::clone(&registry));
+        let (mut follower, base) = followed(&plan, kept, &registry)?;
+        let binder = Arc::new(Binder::new(self::namers(&plan, &env)?.into_iter().collect(), base));
         let certificates = Certificates::start(&plan, &registry)?;
         let flow = Flow::new(parts(&plan, certificates, Arc::clone(&binder), Arc::clone(&registry), tracer));
         let mut listeners = Vec::new();
@@ -96,8 +99,14 @@ impl Gateway {
             follower.report(&binder, &table::id(first.address()));
         }
         let stats: Vec<_> = listeners.iter().map(|listener| registry.listener(listener.name())).collect();
-        let shown =
-            Arc::new(Shown { ready: AtomicBool::new(true), plan: Arc::clone(&plan), flow, binder, follower });
+        let shown = Arc::new(Shown {
+            ready: AtomicBool::new(true),
+            plan: Arc::clone(&plan),
+            flow,
+            binder,
+            watched: Arc::clone(&env.watched),
+            follower,
+        });
         let stop_admin = CancellationToken::new();
         let admin = match plan.admin() {
             Some(admin) => {
@@ -198,6 +207,17 @@ fn tracer(plan: &Plan, registry: &Registry, ring: Option<Arc<Ring>>, zipkin: Opt
     Tracer::new(&settings, collector, ring, Arc::clone(registry.spans()))
 }
 
+/// What was learned by the process before; a place that cannot be used is no reason not to start.
+fn kept(plan: &Plan) -> Arc<Kept> {
+    match plan.state() {
+        State::Folder(folder) if plan.has_state() => Kept::open(folder).unwrap_or_else(|why| {
+            tracing::warn!(why, "nothing is kept over a restart");
+            Kept::nowhere()
+        }),
+        _ => Kept::nowhere(),
+    }
+}
+
 /// The base table: the file's own, over that of a store if there is one.
 fn followed(
     plan: &Plan,
@@ -212,17 +232,20 @@ fn followed(
     Ok((Some(follower), base))
 }
 
+/// What the namers share. Must be called on a runtime.
+fn env(plan: &Plan, kept: Arc<Kept>, registry: Arc<Registry>) -> Env {
+    Env { kept, registry, ..Env::of(plan.dns()) }
+}
+
 /// The system namers, and behind them those of the configuration: the later one is asked first.
 ///
 /// # Errors
 /// One that cannot be built at all.
-pub fn namers(plan: &Plan) -> Result<Vec<Arc<dyn Namer>>, StartError> {
-    let env =
-        Env { hosts: namers::dns::Hosts::new(namers::dns::Client::new(plan.dns())), dns: plan.dns().clone() };
-    let mut all = namers::system(&env.hosts);
+pub fn namers(plan: &Plan, env: &Env) -> Result<Vec<Arc<dyn Namer>>, StartError> {
+    let mut all = namers::system(env);
     for namer in plan.namers() {
         let prefix = Path::parse("/#").unwrap_or_default().concat(&namer.prefix);
-        let built = namer.discovery.build(prefix, &env);
+        let built = namer.discovery.build(prefix, env);
         all.push(built.map_err(|why| StartError(format!("the namer {}: {why}", namer.prefix)))?);
     }
     Ok(all)
@@ -276,6 +299,7 @@ struct Shown {
     plan: Arc<Plan>,
     flow: Flow,
     binder: Arc<Binder>,
+    watched: Arc<Watched>,
     /// Where the base table is from, if not from the file alone.
     follower: Option<Follower>,
 }
@@ -301,6 +325,10 @@ impl View for Shown {
 
     fn names(&self) -> Value {
         Value::Array(self.flow.routes())
+    }
+
+    fn namers(&self) -> Value {
+        self.watched.to_json()
     }
 
     async fn explain(&self, path: &str, dtab: &str) -> Result<Value, String> {

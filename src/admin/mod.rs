@@ -8,6 +8,7 @@
 //! | `/metrics`, `/metrics.json` | all numbers: Prometheus text, JSON |
 //! | `/traces`, `/traces.json` | the last traces: waterfall, Zipkin v2 JSON |
 //! | `/names`, `/names.json` | current bindings, each with its explanation |
+//! | `/namers.json` | what is watched in discovery, and how it stands |
 //! | `/dtab.json` | the base table in force, and how its store is |
 //! | `/delegator.json?path=&dtab=`, or POST of JSON with these keys | what a name would lead to, step by step |
 //! | `/config` | the configuration in effect |
@@ -57,6 +58,9 @@ pub trait View: Send + Sync + 'static {
     /// Current bindings: a list of objects, one for each name, whose fields become columns.
     fn names(&self) -> Value;
 
+    /// The namers that watch a source: what each watches, and how that stands.
+    fn namers(&self) -> Value;
+
     /// What `path` would lead to under the base dtab and `dtab`, step by step.
     ///
     /// # Errors
@@ -90,6 +94,7 @@ pub fn router(state: AdminState) -> Router {
         .route("/traces.json", get(pages::traces_json))
         .route("/names", get(pages::names))
         .route("/names.json", get(pages::names_json))
+        .route("/namers.json", get(pages::namers_json))
         .route("/dtab.json", get(pages::table))
         .route(
             "/delegator.json",

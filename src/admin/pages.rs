@@ -90,6 +90,10 @@ pub async fn names_json(State(state): State<AdminState>) -> Json<Value> {
     Json(state.view.names())
 }
 
+pub async fn namers_json(State(state): State<AdminState>) -> Json<Value> {
+    Json(state.view.namers())
+}
+
 pub async fn names(State(state): State<AdminState>) -> Html<String> {
     let rows = state.view.names();
     let mut rows: Vec<_> = rows.as_array().into_iter().flatten().filter_map(Value::as_object).collect();

@@ -34,6 +34,10 @@ impl View for House {
         json!([{"path": ODD, "bound": ["/#/fs/a", "/#/fs/b"]}, {"path": "/svc/b", "endpoints": 3}])
     }
 
+    fn namers(&self) -> Value {
+        json!([{"namer": ODD, "watched": 0, "subjects": []}])
+    }
+
     async fn explain(&self, path: &str, dtab: &str) -> Result<Value, String> {
         match path {
             "/slow" => std::future::pending().await,

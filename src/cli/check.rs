@@ -3,7 +3,8 @@
 use crate::config::Plan;
 use crate::config::plan::{Listener, ListenerTls};
 use crate::names::explain::explain;
-use crate::names::namers::{dns, system};
+use crate::names::namers::configured::Env;
+use crate::names::namers::system;
 use crate::names::{Answer, Book, Lookup, Namers, State, resolve};
 use muxgate_rpc::tls::ClientAuth;
 use muxgate_wire::mux::handshake::TlsLevel;
@@ -118,10 +119,10 @@ struct Closed {
 
 impl Closed {
     fn new(plan: &Plan) -> Self {
-        let hosts = dns::Hosts::new(dns::Client::new(plan.dns()));
+        let env = Env::of(plan.dns());
         let below = Path::parse("/#").unwrap_or_default();
         Self {
-            system: system(&hosts).into_iter().collect(),
+            system: system(&env).into_iter().collect(),
             prefixes: plan.namers().iter().map(|namer| below.concat(&namer.prefix)).collect(),
         }
     }

@@ -27,6 +27,9 @@ pub(super) struct Flags {
     /// Show the admin pages here; `none` switches them off
     #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:9990")]
     pub admin: Admin,
+    /// Keep what discovery said in this folder, for the next start; `none` keeps nothing. With a file, instead of its `stateDir`
+    #[arg(long, value_name = "DIR")]
+    pub state: Option<PathBuf>,
     /// Send spans to this Zipkin, as in http://127.0.0.1:9411
     #[arg(long, value_name = "URL", requires = "listen")]
     pub zipkin: Option<String>,
@@ -72,7 +75,8 @@ fn flag_of(text: &str, line: usize) -> &'static str {
 }
 
 /// The keys of the file, and the flags that they come from.
-const FLAGS: [(&str, &str); 7] = [
+const FLAGS: [(&str, &str); 8] = [
+    ("stateDir", "--state"),
     ("admin", "--admin"),
     ("telemetry", "--zipkin"),
     ("namers", "--fs"),
@@ -129,6 +133,10 @@ impl Flags {
         if let Some(url) = &self.zipkin {
             writeln!(out, "\n# Spans are sent here.")?;
             writeln!(out, "telemetry:\n- kind: io.l5d.zipkin\n  url: {}\n  sampleRate: 1.0", quoted(url))?;
+        }
+        if let Some(folder) = &self.state {
+            writeln!(out, "\n# What discovery said is kept here, for the next start.")?;
+            writeln!(out, "stateDir: {}", quoted(&folder.display().to_string()))?;
         }
         if let Some(folder) = &self.fs {
             writeln!(out, "\n# Each file in this folder is a service and holds `host port` lines.")?;

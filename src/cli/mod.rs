@@ -11,8 +11,10 @@ mod store;
 mod tests;
 
 use crate::app;
+use crate::config::plan::State;
 use crate::config::{self, Plan};
 use clap::{ArgGroup, Args, Parser, Subcommand};
+use std::ffi::OsString;
 use std::future::Future;
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -113,7 +115,7 @@ pub fn run(cli: Cli) -> ExitCode {
 }
 
 fn serve(args: RunArgs) -> Result<(), Failed> {
-    let (plan, text) = match &args.file {
+    let (mut plan, text) = match &args.file {
         Some(file) => {
             let (name, text) = read(file)?;
             let flags::Store { store, namespace } = &args.store;
@@ -130,7 +132,29 @@ fn serve(args: RunArgs) -> Result<(), Failed> {
     if args.print_config {
         return say(&text);
     }
+    place_state(&mut plan, args.flags.state.as_deref(), |name| std::env::var_os(name));
     on_runtime(plan.threads(), async move { app::run(plan).await.map_err(failed) })
+}
+
+/// Where the plan keeps its state: where the flag says, else the file, else where such things belong on this system.
+fn place_state(plan: &mut Plan, flag: Option<&Path>, env: impl Fn(&str) -> Option<OsString>) {
+    match flag {
+        Some(folder) if folder == Path::new("none") => plan.keep_state(State::Nowhere),
+        Some(folder) => plan.keep_state(State::Folder(folder.into())),
+        None if *plan.state() == State::Default => {
+            let folder = |name: &str| env(name).filter(|value| !value.is_empty()).map(PathBuf::from);
+            let base = folder("STATE_DIRECTORY")
+                .or_else(|| Some(folder("XDG_STATE_HOME")?.join("muxgate")))
+                .or_else(|| Some(folder("HOME")?.join(".local/state/muxgate")));
+            // Gateways on one host do not share a file.
+            let own = plan.listeners().first().map(|listener| listener.accept.address.to_string());
+            plan.keep_state(match (base, own) {
+                (Some(base), Some(own)) => State::Folder(base.join(own)),
+                _ => State::Nowhere,
+            });
+        }
+        None => {}
+    }
 }
 
 fn check(file: &Path) -> Result<(), Failed> {

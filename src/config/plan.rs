@@ -20,6 +20,7 @@ use muxgate_wire::name::{Dtab, Path, Prefix};
 use muxgate_wire::thrift::Protocol;
 use std::collections::HashSet;
 use std::net::SocketAddr;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -33,6 +34,7 @@ pub struct Plan {
     pub(super) grace: Duration,
     pub(super) zipkin: Option<Zipkin>,
     pub(super) recent_traces: usize,
+    pub(super) state: State,
     pub(super) dns: dns::Params,
     pub(super) namers: Vec<Namer>,
     pub(super) store: Option<table::Params>,
@@ -40,6 +42,18 @@ pub struct Plan {
     pub(super) listeners: Vec<Listener>,
     pub(super) services: Vec<Rule<ServicePart>>,
     pub(super) clients: Vec<Rule<ClientPart>>,
+}
+
+/// Where what is learned is kept over a restart.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum State {
+    /// Wherever the command line finds a place; nowhere, if it does not look.
+    #[default]
+    Default,
+    /// In this folder.
+    Folder(PathBuf),
+    /// Nowhere.
+    Nowhere,
 }
 
 /// The admin server.
@@ -184,6 +198,23 @@ impl Plan {
     /// Number of recent traces that the admin server can show.
     pub fn recent_traces(&self) -> usize {
         self.recent_traces
+    }
+
+    /// Where answers are kept over a restart.
+    pub fn state(&self) -> &State {
+        &self.state
+    }
+
+    /// Keeps them somewhere else.
+    pub fn keep_state(&mut self, state: State) {
+        self.state = state;
+    }
+
+    /// Whether there is something to keep: a source or a store is watched.
+    pub fn has_state(&self) -> bool {
+        self.store.is_some()
+            || self.namers.iter().any(|namer| namer.discovery.is_watched())
+            || self.text.contains(crate::names::namers::serversets::SYSTEM)
     }
 
     /// Who is asked about host names.

@@ -1,6 +1,6 @@
 //! A delegation tree as JSON, in the shape that linkerd's delegator gives (naming spec, section 12).
 
-use super::{Addr, Bound, Delegation, Kind};
+use super::{Addr, Bound, Delegation, Kind, Standing};
 use serde_json::{Map, Value, json};
 
 impl Delegation {
@@ -50,9 +50,28 @@ impl Delegation {
 }
 
 impl Bound {
-    /// The name with its addresses, as JSON.
+    /// The name with its addresses, and how it stands with its source, as JSON.
     pub fn to_json(&self) -> Value {
-        json!({ "id": self.id.as_str(), "path": self.residual.as_str(), "addr": self.addr.borrow().to_json() })
+        let mut json = json!({
+            "id": self.id.as_str(), "path": self.residual.as_str(), "addr": self.addr.borrow().to_json(),
+        });
+        if let Some(source) = &self.source {
+            json["source"] = source.standing().to_json();
+        }
+        json
+    }
+}
+
+impl Standing {
+    fn to_json(&self) -> Value {
+        json!({
+            "state": if self.outage.is_some() { "outage" } else { "well" },
+            "ageMs": self.age().map(|age| age.as_millis() as u64),
+            "outageMs": self.outage.as_ref().map(|(since, _)| since.elapsed().as_millis() as u64),
+            "error": self.outage.as_ref().map(|(_, why)| why),
+            "fromDisk": self.kept.is_some(),
+            "doubtedMs": self.doubted.map(|since| since.elapsed().as_millis() as u64),
+        })
     }
 }
 
@@ -86,7 +105,7 @@ mod tests {
     fn a_leaf_shows_its_addresses() {
         let path = |text: &str| Path::parse(text).unwrap();
         let addr = Addr::bound(["127.0.0.1:80".parse::<std::net::SocketAddr>().unwrap().into()]).fixed();
-        let bound = Bound { id: path("/$/inet/127.0.0.1/80"), residual: path("/x"), addr };
+        let bound = Bound::new(path("/$/inet/127.0.0.1/80"), path("/x"), addr);
         let leaf = Delegation { path: path("/$/inet/127.0.0.1/80/x"), dentry: None, kind: Kind::Leaf(bound) };
         let tree = Delegation { path: path("/svc/a"), dentry: None, kind: Kind::Alt(vec![leaf]) };
         let json = tree.to_json();

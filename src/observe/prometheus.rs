@@ -3,7 +3,8 @@
 use super::stats::exceptions::TYPES;
 use super::stats::latency::{BOUNDS, Snapshot};
 use super::stats::{
-    Calls, CertificateStats, EndpointStats, ListenerStats, Registry, RouteStats, TableStats, Totals,
+    Calls, CertificateStats, Counter, DiscoveryStats, EndpointStats, ListenerStats, Registry, RouteStats,
+    TableStats, Totals,
 };
 use prometheus_client::collector::Collector;
 use prometheus_client::encoding::{DescriptorEncoder, prometheus_text};
@@ -38,6 +39,7 @@ impl Collector for Series {
         listeners(&mut out, &self.0.listeners())?;
         routes(&mut out, &self.0.routes())?;
         endpoints(&mut out, &self.0.endpoints())?;
+        discoveries(&mut out, &self.0.discoveries())?;
         let spans = [self.0.spans()];
         let none = |_: &_| Vec::new();
         out.counter("muxgate_spans_recorded", "Sampled spans that ended", &spans, none, |s| {
@@ -76,6 +78,28 @@ fn certificates(out: &mut Out<'_>, stats: &Arc<CertificateStats>) -> Result<(), 
     out.counter("muxgate_certificates_reloaded", help, &all, none, |s| s.reloaded.get())?;
     let help = "Times that changed certificates made no sense and the old ones stayed";
     out.counter("muxgate_certificates_refused", help, &all, none, |s| s.refused.get())
+}
+
+fn discoveries(out: &mut Out<'_>, all: &[Arc<DiscoveryStats>]) -> Result<(), Error> {
+    let labels = |s: &Arc<DiscoveryStats>| vec![("namer", s.label.to_string())];
+    let help = "What is watched in discovery";
+    out.gauge("muxgate_discovery_subjects", help, all, labels, |s| Some(s.subjects.get()))?;
+    let help = "What is watched and cannot be asked now";
+    out.gauge("muxgate_discovery_outages", help, all, labels, |s| Some(s.outages.get()))?;
+    let help = "Milliseconds since the source of the oldest answer in use was heard of";
+    let age =
+        |s: &Arc<DiscoveryStats>| s.oldest().map(|age| i64::try_from(age.as_millis()).unwrap_or(i64::MAX));
+    out.gauge("muxgate_discovery_oldest_answer_ms", help, all, labels, age)?;
+    let counters: [(&str, &str, fn(&DiscoveryStats) -> &Counter); 5] = [
+        ("failures", "Times that a source could not go on", |s| &s.failures),
+        ("resyncs", "Times that all was asked for anew without need", |s| &s.resyncs),
+        ("checks", "Times that a silent source was asked whether it is there", |s| &s.checks),
+        ("doubts", "Names that lost their members over an outage, which was doubted", |s| &s.doubts),
+        ("restored", "Answers taken from disk", |s| &s.restored),
+    ];
+    counters.into_iter().try_for_each(|(name, help, read)| {
+        out.counter(&format!("muxgate_discovery_{name}"), help, all, labels, |s| read(s).get())
+    })
 }
 
 fn listeners(out: &mut Out<'_>, all: &[Arc<ListenerStats>]) -> Result<(), Error> {

@@ -110,7 +110,7 @@ impl Namer for Strangers {
         if self.prefixes.iter().any(|prefix| path.starts_with(prefix)) {
             return Lookup::Fixed(Answer::NEG);
         }
-        let bound = Bound { id: path.clone(), residual: Path::default(), addr: Addr::Pending.fixed() };
+        let bound = Bound::new(path.clone(), Path::default(), Addr::Pending.fixed());
         Lookup::Fixed(Answer::Ok(muxgate_wire::name::NameTree::Leaf(Named::Bound(bound))))
     }
 }

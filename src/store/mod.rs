@@ -22,9 +22,9 @@ mod text;
 mod when;
 
 use crate::config::plan::{StorageChoice, StorePlan};
+use crate::names::Namers;
 use crate::names::namers;
 use crate::names::namers::configured::Env;
-use crate::names::{Namer, Namers};
 use api::Api;
 use gateways::Gateways;
 use muxgate_rpc::tls::{LOOK_EVERY, ServerTls};
@@ -110,9 +110,8 @@ fn open(choice: &StorageChoice) -> Result<Arc<dyn Storage>, String> {
 
 /// The system namers, and behind them those of the file: the later one is asked first.
 fn all_namers(plan: &StorePlan) -> Result<Namers, String> {
-    let env =
-        Env { hosts: namers::dns::Hosts::new(namers::dns::Client::new(&plan.dns)), dns: plan.dns.clone() };
-    let mut all: Vec<Arc<dyn Namer>> = namers::system(&env.hosts);
+    let env = Env::of(&plan.dns);
+    let mut all = namers::system(&env);
     for namer in &plan.namers {
         let prefix = Path::parse("/#").unwrap_or_default().concat(&namer.prefix);
         let built = namer.discovery.build(prefix, &env);

@@ -164,7 +164,12 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn names_follow_their_tables_and_rooms_are_bounded() {
         let (sender, receiver) = watch::channel(mirror(&[("a", "/svc=>/$/nil")]));
-        let names = Names::new(crate::names::namers::system(&hosts()).into_iter().collect(), receiver);
+        let names = Names::new(
+            crate::names::namers::system(&crate::names::namers::configured::Env::new(hosts()))
+                .into_iter()
+                .collect(),
+            receiver,
+        );
         let path = Path::parse("/svc/x").unwrap();
         let binding = names.room("a").unwrap().bind(&path, &Dtab::empty());
         let text = |binding: &Binding| match binding.state() {

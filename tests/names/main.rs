@@ -3,5 +3,6 @@
 
 mod dns;
 mod etcd;
+mod restart;
 mod stores;
 mod zookeeper;

@@ -29,6 +29,8 @@ pub struct Gateway {
     pub admin: SocketAddr,
     /// Where its file is, if it was written for it.
     _file: Option<TempDir>,
+    /// What it keeps, if its file names no other place for that.
+    _state: TempDir,
 }
 
 impl Gateway {
@@ -63,7 +65,10 @@ impl Gateway {
     }
 
     fn run(program: &str, args: &[&str]) -> Self {
-        let proc = Proc::start("muxgate", program, args, &[]);
+        let state = tempfile::tempdir().expect("a folder");
+        let place = state.path().to_string_lossy();
+        let env = [("XDG_STATE_HOME", &*place), ("STATE_DIRECTORY", "")];
+        let proc = Proc::start("muxgate", program, args, &env);
         let mut listeners = Vec::new();
         let admin = proc.wait_line("listening and admin lines", START_LIMIT, |line| {
             let words: Vec<&str> = line.split(' ').collect();
@@ -82,7 +87,7 @@ impl Gateway {
             }));
         }
         let addr = listeners[0].1;
-        Self { proc, addr, listeners: listeners.into_iter().collect(), admin, _file: None }
+        Self { proc, addr, listeners: listeners.into_iter().collect(), admin, _file: None, _state: state }
     }
 
     /// GETs a page of the admin server, in a test on a runtime.

@@ -7,6 +7,7 @@ mod tests;
 use super::{Failed, failed, on_runtime, read, say};
 use crate::app;
 use crate::config::{self, Plan};
+use crate::names::namers::configured::Env;
 use crate::names::namers::{dns, system};
 use crate::names::{Binder, Namer, State};
 use crate::outside::http::{Credentials, Http};
@@ -87,8 +88,8 @@ async fn work_out(
     within: Duration,
 ) -> Result<Explained, Failed> {
     let (namers, base) = match plan {
-        Some(plan) => (app::namers(plan).map_err(failed)?, plan.dtab().clone()),
-        None => (system(&dns::Hosts::new(dns::Client::new(&dns::Params::default()))), Dtab::empty()),
+        Some(plan) => (app::namers(plan, &Env::of(plan.dns())).map_err(failed)?, plan.dtab().clone()),
+        None => (system(&Env::of(&dns::Params::default())), Dtab::empty()),
     };
     Ok(explained(namers, base, path, dtab, within).await)
 }

@@ -22,13 +22,13 @@ impl Namer for Told {
             _ => return Lookup::Fixed(Answer::NEG),
         };
         let addr = Addr::bound(endpoints).fixed();
-        Lookup::Fixed(Answer::bound(Bound { id: path.take(3), residual: path.skip(3), addr }))
+        Lookup::Fixed(Answer::bound(Bound::new(path.take(3), path.skip(3), addr)))
     }
 }
 
 async fn shown(dtab: &str, local: &str) -> (String, bool) {
     let prefix = Path::parse("/#/t").unwrap_or_default();
-    let mut namers = system(&dns::Hosts::new(dns::Client::new(&dns::Params::default())));
+    let mut namers = system(&Env::of(&dns::Params::default()));
     namers.push(Arc::new(Told(prefix, watch::Sender::new(Answer::Pending))));
     let table = |text: &str| Dtab::parse(text).unwrap_or_else(|error| panic!("{error}"));
     let path = Path::parse("/svc/x").unwrap_or_default();

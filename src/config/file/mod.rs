@@ -17,7 +17,7 @@ mod tls;
 mod zk;
 
 use super::node::Node;
-use super::plan::Plan;
+use super::plan::{Plan, State};
 use super::problem::{Problems, Report};
 use super::reader::{Fields, File, Shape};
 use crate::names::table;
@@ -33,6 +33,7 @@ const ROOT: Shape = Shape {
         "admin",
         "threads",
         "telemetry",
+        "stateDir",
         "dns",
         "namers",
         "announcers",
@@ -77,6 +78,7 @@ fn plan(name: &str, file: &File<'_>, root: &Node, over: Option<table::Params>) -
     let (admin, grace) = observe::admin(&fields);
     let (zipkin, recent_traces) = observe::telemetry(&fields);
     let dns = dns::dns(&fields);
+    let state = state(&fields);
     let namers = namers::namers(&fields);
     let followed = over.is_some() || fields.get("store").is_some();
     let store = store::store(&fields).map(|store| over.or(store));
@@ -95,6 +97,7 @@ fn plan(name: &str, file: &File<'_>, root: &Node, over: Option<table::Params>) -
         zipkin,
         recent_traces,
         dns,
+        state,
         namers: namers?,
         store: store?,
         dtab: dtab?,
@@ -102,6 +105,15 @@ fn plan(name: &str, file: &File<'_>, root: &Node, over: Option<table::Params>) -
         services,
         clients,
     })
+}
+
+/// A folder, or `none`.
+fn state(fields: &Fields<'_>) -> State {
+    match fields.word("stateDir") {
+        None => State::Default,
+        Some("none") => State::Nowhere,
+        Some(folder) => State::Folder(folder.into()),
+    }
 }
 
 /// The gateway shares its host with the services it stands before.

@@ -4,5 +4,6 @@ mod certificates;
 mod dns;
 mod etcd;
 mod good;
+mod state;
 mod tables;
 mod wrong;

@@ -1,6 +1,7 @@
 //! Host names: asked again in time, the last good addresses kept, and nothing asked for nobody.
 
 use super::fake::path;
+use crate::names::namers::configured::Env;
 use crate::names::namers::dns::{DOUBT, EARLIEST, Found, Hosts, LATEST, Resolve};
 use crate::names::namers::system;
 use crate::names::{Addr, Answer, Bound, Lookup, Named, Namers};
@@ -41,7 +42,7 @@ fn ips(last: u8, ttl: Duration) -> Found {
 
 fn script(found: Found) -> (Script, Namers) {
     let script = Script(Arc::new(Mutex::new((found, 0))));
-    (script.clone(), system(&Hosts::new(script)).into_iter().collect())
+    (script.clone(), system(&Env::new(Hosts::new(script))).into_iter().collect())
 }
 
 fn bound(namers: &Namers, name: &str) -> Bound {

@@ -5,6 +5,7 @@
 
 mod base;
 pub mod calls;
+mod discovery;
 pub mod exceptions;
 pub mod latency;
 mod series;
@@ -14,6 +15,7 @@ mod tests;
 
 pub use base::TableStats;
 pub use calls::{Call, Calls, Outcome, Totals};
+pub use discovery::DiscoveryStats;
 pub use series::{
     CertificateStats, Counter, EndpointStats, Gauge, ListenerStats, OpenConnection, RouteStats, SpanStats,
 };
@@ -36,6 +38,8 @@ pub struct Limits {
 }
 
 impl Limits {
+    /// More namers than anyone configures.
+    pub const DISCOVERIES: usize = 100;
     /// More listeners than anyone configures.
     pub const LISTENERS: usize = 100;
     /// A series of a route takes some 2 KB of memory and 40 lines of text.
@@ -66,9 +70,11 @@ pub const UNKNOWN: &str = "unknown";
 #[derive(Debug)]
 pub struct Registry {
     label: usize,
+    discoveries: Table<Arc<str>, DiscoveryStats>,
     listeners: Table<Arc<str>, ListenerStats>,
     routes: Table<Arc<str>, RouteStats>,
     endpoints: Table<(Arc<str>, SocketAddr), EndpointStats>,
+    other_discovery: Arc<DiscoveryStats>,
     other_listener: Arc<ListenerStats>,
     other_route: Arc<RouteStats>,
     unknown_route: Arc<RouteStats>,
@@ -83,9 +89,11 @@ impl Registry {
     pub fn new(limits: Limits) -> Arc<Self> {
         Arc::new(Self {
             label: limits.label,
+            discoveries: Table::new(Limits::DISCOVERIES),
             listeners: Table::new(limits.listeners),
             routes: Table::new(limits.routes),
             endpoints: Table::new(limits.endpoints),
+            other_discovery: Arc::new(DiscoveryStats::new(OTHER.into())),
             other_listener: Arc::new(ListenerStats::new(OTHER.into())),
             other_route: Arc::new(RouteStats::new(OTHER.into())),
             unknown_route: Arc::new(RouteStats::new(UNKNOWN.into())),
@@ -121,6 +129,18 @@ impl Registry {
         let series =
             self.endpoints.get((Arc::clone(&label), address), || EndpointStats::new(label, Some(address)));
         series.unwrap_or_else(|| Arc::clone(&self.other_endpoint))
+    }
+
+    /// The numbers of a namer that watches a source, by its prefix.
+    pub fn discovery(&self, prefix: &str) -> Arc<DiscoveryStats> {
+        let label = self.cut(prefix);
+        let series = self.discoveries.get(Arc::clone(&label), || DiscoveryStats::new(label));
+        series.unwrap_or_else(|| Arc::clone(&self.other_discovery))
+    }
+
+    /// All namers that watch a source, by prefix; those beyond the bound are not shown.
+    pub fn discoveries(&self) -> Vec<Arc<DiscoveryStats>> {
+        self.discoveries.live()
     }
 
     /// The numbers of spans.

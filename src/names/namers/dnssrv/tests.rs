@@ -1,4 +1,5 @@
 use super::*;
+use crate::names::namers::configured::Env;
 use crate::names::namers::dns::{Hosts, LATEST};
 use crate::names::source::Discovered;
 use crate::names::{Addr, Answer, Lookup, Named, Namer};
@@ -43,7 +44,7 @@ fn srv(priority: u16, weight: u16, port: u16, target: &str) -> Srv {
 fn namer(said: Said) -> (Arc<Script>, Discovered) {
     let script = Arc::new(Script { said: Mutex::new(said), asked: Mutex::default() });
     let source = DnsSrv::new(Arc::clone(&script), Params::default().refresh);
-    (script, Discovered::new(Path::parse("/#/io.l5d.dnssrv").unwrap(), source, Hosts::new(One)))
+    (script, Discovered::new(Path::parse("/#/io.l5d.dnssrv").unwrap(), source, &Env::new(Hosts::new(One))))
 }
 
 /// Waits until the name comes to this.
@@ -64,7 +65,7 @@ async fn wait(namer: &Discovered, wanted: &str) {
                 }
             }
             Answer::Ok(NameTree::Neg) if wanted == "neg" => return,
-            Answer::Failed(why) if why == wanted => return,
+            Answer::Failed(why) if why.ends_with(wanted) => return,
             _ => answer.changed().await.unwrap(),
         }
     }
