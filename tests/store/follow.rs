@@ -91,3 +91,35 @@ async fn a_change_reaches_all_gateways_also_after_the_store_was_frozen_or_killed
     gateways.into_iter().for_each(Gateway::stop);
     store.stop();
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_gateway_that_starts_while_the_store_is_down_runs_on_the_kept_table() {
+    let (data, state, echoes) = (folder(), folder(), Echoes::start(1).await);
+    let store = Store::start(data.path());
+    let version = put(&store, "shop", &to(echoes.addr(0))).await;
+    let yaml = format!(
+        "admin: {{port: 0}}\nstateDir: {}\nlisteners: [{{port: 0, dst: /x}}]\n\
+         store: {{addresses: ['{}'], namespace: shop}}\n",
+        state.path().display(),
+        store.base
+    );
+    let gateway = Gateway::of_yaml(PROGRAM, &yaml);
+    everywhere(&store, &version, 1).await;
+    gateway.stop();
+    store.proc.kill();
+
+    let gateway = Gateway::of_yaml(PROGRAM, &yaml);
+    assert_eq!(gateway.refusal("/x").await, None);
+    assert_eq!(gateway.get("/ready").await, (200, "ready\n".into()));
+    let away = || async {
+        let store = shown(&gateway).await["store"].clone();
+        store["lastError"].is_string().then_some(store)
+    };
+    let table = until("the store is away", away).await;
+    assert_eq!((&table["from"], &table["version"]), (&"disk".into(), &version.as_str().into()), "{table}");
+    assert!(table["outageSeconds"].is_u64() && table["sinceMs"].is_u64(), "{table}");
+    let mut drill = Drill::start(gateway.addr);
+    drill.step("started with the store down", async {}).await;
+    drill.end().await;
+    gateway.stop();
+}
