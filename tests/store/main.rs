@@ -2,6 +2,7 @@
 
 mod codes;
 mod durable;
+mod follow;
 mod gateways;
 mod hostile;
 mod meaning;
