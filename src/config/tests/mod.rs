@@ -6,4 +6,5 @@ mod etcd;
 mod good;
 mod state;
 mod tables;
+mod transformers;
 mod wrong;
