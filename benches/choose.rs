@@ -4,6 +4,7 @@ use bytes::Bytes;
 use criterion::Criterion;
 use muxgate::flow::bind::{self, Bind, Bounds, Clusters};
 use muxgate::flow::choose::{Balance, Balancer, Endpoint};
+use muxgate::names::namers::configured::Env;
 use muxgate::names::namers::{dns, system};
 use muxgate::names::{Answer, Binder, Book, Bound, Lookup, Namers, State, resolve};
 use muxgate::observe::Registry;
@@ -83,7 +84,7 @@ fn pick(criterion: &mut Criterion) {
 }
 
 fn namers() -> Namers {
-    system(&dns::Hosts::new(dns::System::new())).into_iter().collect()
+    system(&Env::of(&dns::Params::default())).into_iter().collect()
 }
 
 /// A whole call through the room, to a cluster that answers at once: with its route known, and with a new name.
@@ -91,7 +92,7 @@ fn bind(criterion: &mut Criterion) {
     let runtime = Builder::new_current_thread().enable_all().build().expect("a runtime");
     let mut group = criterion.benchmark_group("choose/bind");
     let bind = runtime.block_on(async {
-        let base = watch::channel(Dtab::parse(DTAB).expect("a table")).1;
+        let base = watch::channel(Dtab::parse(DTAB).expect("a table").into()).1;
         let binder = Arc::new(Binder::new(namers(), base));
         let registry = Registry::new(Limits::default());
         let params: bind::ParamsOf = Arc::new(|_: &Path| bind::Params::default());

@@ -22,6 +22,7 @@ use muxgate::flow::choose::{Build, Cluster, Parts};
 use muxgate::flow::dispatch::Upstream;
 use muxgate::flow::{accept, choose};
 use muxgate::names::Addr;
+use muxgate::names::namers::configured::Env;
 use muxgate::names::namers::{dns, system};
 use muxgate::names::{Binder, Bound};
 use muxgate::observe::stats::Limits;
@@ -191,8 +192,8 @@ impl Clusters for OneCluster {
 fn rooms() -> impl Serve {
     let registry = Registry::new(Limits::default());
     let dtab = Dtab::parse("/svc => /$/inet/127.0.0.1/9").expect("a table");
-    let namers = system(&dns::Hosts::new(dns::System::new())).into_iter().collect();
-    let binder = Arc::new(Binder::new(namers, watch::channel(dtab).1));
+    let namers = system(&Env::of(&dns::Params::default())).into_iter().collect();
+    let binder = Arc::new(Binder::new(namers, watch::channel(dtab.into()).1));
     let params: bind::ParamsOf = Arc::new(|_: &Path| bind::Params::default());
     let bind = Bind::new(binder, Arc::new(OneCluster), params, Arc::clone(&registry), &Bounds::default());
     let named = Address::new(&naming(), Admit::new(Pressure::default(), bind));

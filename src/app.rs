@@ -3,17 +3,22 @@
 mod certificates;
 
 use crate::admin::{self, AdminState, View};
-use crate::config::plan::Plan;
+use crate::config::plan::{Announce, Plan, State};
 use crate::flow::accept::Listener;
 use crate::flow::{self, Flow, dispatch};
+use crate::names::announce::Announcement;
 use crate::names::namers::configured::Env;
-use crate::names::{Binder, Namer, namers};
+use crate::names::source::Watched;
+use crate::names::table::{self, Follower};
+use crate::names::{Base, Binder, Namer, namers};
 use crate::observe::span::{Recorder, Settings};
 use crate::observe::{Registry, Ring, Tracer, Zipkin};
+use crate::outside::kept::Kept;
 use async_trait::async_trait;
 use certificates::Certificates;
+use futures_util::future::join_all;
 use muxgate_wire::name::{Dtab, Path};
-use serde_json::Value;
+use serde_json::{Value, json};
 use std::fmt;
 use std::io::Write;
 use std::net::SocketAddr;
@@ -49,6 +54,7 @@ impl std::error::Error for StartError {}
 /// A gateway that takes calls.
 pub struct Gateway {
     listeners: Vec<Listener>,
+    announcements: Vec<Announcement>,
     admin: Option<SocketAddr>,
     stop_admin: CancellationToken,
     shown: Arc<Shown>,
@@ -73,8 +79,10 @@ impl Gateway {
             None => None,
         };
         let tracer = tracer(&plan, &registry, ring.clone(), zipkin.clone());
-        let (dtab, base) = watch::channel(plan.dtab().clone());
-        let binder = Arc::new(Binder::new(all_namers(&plan)?.into_iter().collect(), base));
+        let kept = kept(&plan);
+        let env = env(&plan, Arc::clone(&kept), Arc::clone(&registry));
+        let (mut follower, base) = followed(&plan, kept, &registry)?;
+        let binder = Arc::new(Binder::new(self::namers(&plan, &env)?.into_iter().collect(), base));
         let certificates = Certificates::start(&plan, &registry)?;
         let flow = Flow::new(parts(&plan, certificates, Arc::clone(&binder), Arc::clone(&registry), tracer));
         let mut listeners = Vec::new();
@@ -84,14 +92,20 @@ impl Gateway {
             accept.tls =
                 listener.tls.as_ref().map(|tls| certificates::listener(tls, &registry)).transpose()?;
             let opened = flow.listen(accept, &listener.address, &listener.admit);
-            listeners.push(opened.map_err(|error| cannot_listen("listener", address, &error))?);
+            let opened = opened.map_err(|error| cannot_listen("listener", address, &error))?;
+            listeners.push(opened);
         }
+        if let (Some(follower), Some(first)) = (&mut follower, listeners.first()) {
+            follower.report(&binder, &table::id(first.address()));
+        }
+        let stats: Vec<_> = listeners.iter().map(|listener| registry.listener(listener.name())).collect();
         let shown = Arc::new(Shown {
             ready: AtomicBool::new(true),
             plan: Arc::clone(&plan),
             flow,
             binder,
-            _dtab: dtab,
+            watched: Arc::clone(&env.watched),
+            follower,
         });
         let stop_admin = CancellationToken::new();
         let admin = match plan.admin() {
@@ -101,7 +115,16 @@ impl Gateway {
             }
             None => None,
         };
-        Ok(Self { listeners, admin, stop_admin, shown, zipkin, grace: plan.grace() })
+        // Last: who is found must be able to answer.
+        let announced =
+            plan.listeners().iter().zip(&listeners).zip(stats).flat_map(|((plan, listener), stats)| {
+                let announce = move |to: &Announce| {
+                    Announcement::start(&to.params, to.node.clone(), listener.address(), Arc::clone(&stats))
+                };
+                plan.announce.iter().map(announce)
+            });
+        let announcements = announced.collect();
+        Ok(Self { listeners, announcements, admin, stop_admin, shown, zipkin, grace: plan.grace() })
     }
 
     /// Where each listener listens, by name.
@@ -114,10 +137,11 @@ impl Gateway {
         self.admin
     }
 
-    /// Ends: not ready any more, no new connections, Tdrain to Mux callers, calls in flight finish within the grace time,
+    /// Ends: not ready any more, out of discovery, no new connections, Tdrain to Mux callers, calls in flight finish within the grace time,
     /// spans are flushed.
     pub async fn drain(self) {
         self.shown.ready.store(false, Ordering::Relaxed);
+        join_all(self.announcements.into_iter().map(Announcement::leave)).await;
         let mut draining = JoinSet::new();
         for listener in self.listeners {
             draining.spawn(listener.drain(self.grace));
@@ -183,13 +207,45 @@ fn tracer(plan: &Plan, registry: &Registry, ring: Option<Arc<Ring>>, zipkin: Opt
     Tracer::new(&settings, collector, ring, Arc::clone(registry.spans()))
 }
 
+/// What was learned by the process before; a place that cannot be used is no reason not to start.
+fn kept(plan: &Plan) -> Arc<Kept> {
+    match plan.state() {
+        State::Folder(folder) if plan.has_state() => Kept::open(folder).unwrap_or_else(|why| {
+            tracing::warn!(why, "nothing is kept over a restart");
+            Kept::nowhere()
+        }),
+        _ => Kept::nowhere(),
+    }
+}
+
+/// The base table: the file's own, over that of a store if there is one.
+fn followed(
+    plan: &Plan,
+    kept: Arc<Kept>,
+    registry: &Registry,
+) -> Result<(Option<Follower>, watch::Receiver<Base>), StartError> {
+    let Some(store) = plan.store() else {
+        return Ok((None, watch::channel(Base::from(plan.dtab().clone())).1));
+    };
+    let started = Follower::start(store, plan.dtab().clone(), kept, registry.follow_base());
+    let (follower, base) = started.map_err(|error| StartError(format!("the store: {error}")))?;
+    Ok((Some(follower), base))
+}
+
+/// What the namers share. Must be called on a runtime.
+fn env(plan: &Plan, kept: Arc<Kept>, registry: Arc<Registry>) -> Env {
+    Env { kept, registry, ..Env::of(plan.dns()) }
+}
+
 /// The system namers, and behind them those of the configuration: the later one is asked first.
-fn all_namers(plan: &Plan) -> Result<Vec<Arc<dyn Namer>>, StartError> {
-    let env = Env { hosts: namers::dns::Hosts::new(namers::dns::System::new()) };
-    let mut all = namers::system(&env.hosts);
+///
+/// # Errors
+/// One that cannot be built at all.
+pub fn namers(plan: &Plan, env: &Env) -> Result<Vec<Arc<dyn Namer>>, StartError> {
+    let mut all = namers::system(env);
     for namer in plan.namers() {
         let prefix = Path::parse("/#").unwrap_or_default().concat(&namer.prefix);
-        let built = namer.discovery.build(prefix, &env);
+        let built = namer.discovery.build(prefix, env);
         all.push(built.map_err(|why| StartError(format!("the namer {}: {why}", namer.prefix)))?);
     }
     Ok(all)
@@ -243,14 +299,24 @@ struct Shown {
     plan: Arc<Plan>,
     flow: Flow,
     binder: Arc<Binder>,
-    /// The base table's source; it lives as long as the gateway.
-    _dtab: watch::Sender<Dtab>,
+    watched: Arc<Watched>,
+    /// Where the base table is from, if not from the file alone.
+    follower: Option<Follower>,
 }
 
 #[async_trait]
 impl View for Shown {
-    fn is_ready(&self) -> bool {
-        self.ready.load(Ordering::Relaxed)
+    fn ready(&self) -> Result<(), String> {
+        if !self.ready.load(Ordering::Relaxed) {
+            return Err("draining".into());
+        }
+        let missing = self.follower.as_ref().and_then(Follower::missing);
+        missing.map_or(Ok(()), |why| Err(format!("no table yet: {why}")))
+    }
+
+    fn table(&self) -> Value {
+        let in_force = self.binder.in_force().borrow().table().map(|table| table.dtab.to_string());
+        json!({"dtab": in_force, "store": self.follower.as_ref().map(Follower::to_json)})
     }
 
     fn config(&self) -> String {
@@ -259,6 +325,10 @@ impl View for Shown {
 
     fn names(&self) -> Value {
         Value::Array(self.flow.routes())
+    }
+
+    fn namers(&self) -> Value {
+        self.watched.to_json()
     }
 
     async fn explain(&self, path: &str, dtab: &str) -> Result<Value, String> {

@@ -9,3 +9,4 @@ pub mod flow;
 pub mod names;
 pub mod observe;
 pub mod outside;
+pub mod store;

@@ -4,6 +4,7 @@ use muxgate::flow::accept::{self, Listener};
 use muxgate::flow::dispatch::Upstream;
 use muxgate::flow::{Flow, Parts, address, admit, bind, choose, dispatch};
 use muxgate::names::Binder;
+use muxgate::names::namers::configured::Env;
 use muxgate::names::namers::{dns, system};
 use muxgate::observe::stats::Limits;
 use muxgate::observe::{Registry, Tracer};
@@ -33,9 +34,9 @@ pub fn naming() -> address::Params {
 pub fn listen(service: SocketAddr, upstream: Upstream, protocol: Option<Protocol>) -> io::Result<Listener> {
     let dtab = format!("/svc => /$/inet/{}/{}", service.ip(), service.port());
     let dtab = Dtab::parse(dtab).map_err(io::Error::other)?;
-    let namers = system(&dns::Hosts::new(dns::System::new())).into_iter().collect();
+    let namers = system(&Env::of(&dns::Params::default())).into_iter().collect();
     let flow = Flow::new(Parts {
-        binder: Arc::new(Binder::new(namers, watch::channel(dtab).1)),
+        binder: Arc::new(Binder::new(namers, watch::channel(dtab.into()).1)),
         registry: Registry::new(Limits::default()),
         tracer: Tracer::off(),
         service: Arc::new(|_: &Path| bind::Params::default()),

@@ -3,12 +3,14 @@
 //! | path | answer |
 //! |---|---|
 //! | `/` | index, live table of routes |
-//! | `/ready` | 200 `ready`, 503 `draining` |
+//! | `/ready` | 200 `ready`, 503 `draining`, or why there is no table yet |
 //! | `/health`, `/admin/ping` | `pong` |
 //! | `/metrics`, `/metrics.json` | all numbers: Prometheus text, JSON |
 //! | `/traces`, `/traces.json` | the last traces: waterfall, Zipkin v2 JSON |
 //! | `/names`, `/names.json` | current bindings, each with its explanation |
-//! | `/delegator.json?path=&dtab=` | what a name would lead to, step by step |
+//! | `/namers.json` | what is watched in discovery, and how it stands |
+//! | `/dtab.json` | the base table in force, and how its store is |
+//! | `/delegator.json?path=&dtab=`, or POST of JSON with these keys | what a name would lead to, step by step |
 //! | `/config` | the configuration in effect |
 
 mod html;
@@ -21,6 +23,7 @@ mod waterfall;
 use crate::observe::{Registry, Ring};
 use async_trait::async_trait;
 use axum::Router;
+use axum::extract::DefaultBodyLimit;
 use axum::middleware::map_response;
 use axum::response::Response;
 use axum::routing::get;
@@ -40,14 +43,23 @@ const GRACE: Duration = Duration::from_secs(2);
 /// What the admin server asks of the rest of the gateway, so that it need not know names, bindings or configuration.
 #[async_trait]
 pub trait View: Send + Sync + 'static {
-    /// Whether new calls are welcome: false while draining.
-    fn is_ready(&self) -> bool;
+    /// Whether new calls are welcome: not while draining, and not before there is a table.
+    ///
+    /// # Errors
+    /// Why not.
+    fn ready(&self) -> Result<(), String>;
+
+    /// The base table, and where it is from.
+    fn table(&self) -> Value;
 
     /// The configuration in effect, as text.
     fn config(&self) -> String;
 
     /// Current bindings: a list of objects, one for each name, whose fields become columns.
     fn names(&self) -> Value;
+
+    /// The namers that watch a source: what each watches, and how that stands.
+    fn namers(&self) -> Value;
 
     /// What `path` would lead to under the base dtab and `dtab`, step by step.
     ///
@@ -82,7 +94,12 @@ pub fn router(state: AdminState) -> Router {
         .route("/traces.json", get(pages::traces_json))
         .route("/names", get(pages::names))
         .route("/names.json", get(pages::names_json))
-        .route("/delegator.json", get(pages::delegator))
+        .route("/namers.json", get(pages::namers_json))
+        .route("/dtab.json", get(pages::table))
+        .route(
+            "/delegator.json",
+            get(pages::delegator).post(pages::delegate).layer(DefaultBodyLimit::max(pages::MAX_ASKED)),
+        )
         .route("/config", get(pages::config))
         .layer(map_response(guard))
         .with_state(state)

@@ -1,7 +1,7 @@
 //! All numbers as JSON: whole counts since the start, from which a reader makes rates and quantiles of its own window.
 
 use crate::observe::stats::latency::Snapshot;
-use crate::observe::stats::{Calls, EndpointStats, ListenerStats, Registry, RouteStats};
+use crate::observe::stats::{Calls, DiscoveryStats, EndpointStats, ListenerStats, Registry, RouteStats};
 use serde_json::{Map, Value, json};
 use std::time::Duration;
 
@@ -12,6 +12,7 @@ pub fn all(registry: &Registry) -> Value {
         "listeners": registry.listeners().iter().map(|s| listener(s)).collect::<Vec<_>>(),
         "routes": registry.routes().iter().map(|s| route(s)).collect::<Vec<_>>(),
         "endpoints": registry.endpoints().iter().map(|s| endpoint(s)).collect::<Vec<_>>(),
+        "discoveries": registry.discoveries().iter().map(|s| discovery(s)).collect::<Vec<_>>(),
         "spans": {
             "recorded": spans.recorded.get(),
             "dropped": spans.dropped.get(),
@@ -32,6 +33,20 @@ fn listener(stats: &ListenerStats) -> Value {
         "decode_errors": counts(stats.decode_errors.get().into_iter()),
         "limited": counts(stats.limited.get().into_iter()),
         "calls": calls(&stats.calls, false),
+    })
+}
+
+fn discovery(stats: &DiscoveryStats) -> Value {
+    json!({
+        "namer": &*stats.label,
+        "subjects": stats.subjects.get(),
+        "outages": stats.outages.get(),
+        "oldest_answer_ms": stats.oldest().map(|age| age.as_millis() as u64),
+        "failures": stats.failures.get(),
+        "resyncs": stats.resyncs.get(),
+        "checks": stats.checks.get(),
+        "doubts": stats.doubts.get(),
+        "restored": stats.restored.get(),
     })
 }
 

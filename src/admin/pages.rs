@@ -5,8 +5,9 @@ use super::{AdminState, numbers, waterfall};
 use crate::observe::prometheus;
 use crate::observe::span::json;
 use axum::Json;
+use axum::body::Bytes;
 use axum::extract::{Query, State};
-use axum::http::StatusCode;
+use axum::http::{HeaderMap, StatusCode};
 use axum::response::{Html, IntoResponse, Response};
 use http::header::CONTENT_TYPE;
 use serde::Deserialize;
@@ -17,6 +18,9 @@ use tokio::time::timeout;
 
 /// Time for an explanation: namers may have to look things up (linkerd: 2 s, then 503).
 const EXPLAIN: Duration = Duration::from_secs(2);
+
+/// Bytes of a question for an explanation: a long path and the longest table fit.
+pub const MAX_ASKED: usize = 256 * 1024;
 
 /// Rows of a page for people; the JSON has all.
 const MAX_ROWS: usize = 500;
@@ -36,12 +40,15 @@ pub async fn live() -> impl IntoResponse {
     ([(CONTENT_TYPE, "text/javascript; charset=utf-8")], include_str!("web/live.js"))
 }
 
-pub async fn ready(State(state): State<AdminState>) -> (StatusCode, &'static str) {
-    if state.view.is_ready() {
-        (StatusCode::OK, "ready\n")
-    } else {
-        (StatusCode::SERVICE_UNAVAILABLE, "draining\n")
+pub async fn ready(State(state): State<AdminState>) -> (StatusCode, String) {
+    match state.view.ready() {
+        Ok(()) => (StatusCode::OK, "ready\n".into()),
+        Err(why) => (StatusCode::SERVICE_UNAVAILABLE, format!("{why}\n")),
     }
+}
+
+pub async fn table(State(state): State<AdminState>) -> Json<Value> {
+    Json(state.view.table())
 }
 
 pub async fn ping() -> &'static str {
@@ -81,6 +88,10 @@ pub async fn traces_json(State(state): State<AdminState>) -> Json<Value> {
 
 pub async fn names_json(State(state): State<AdminState>) -> Json<Value> {
     Json(state.view.names())
+}
+
+pub async fn namers_json(State(state): State<AdminState>) -> Json<Value> {
+    Json(state.view.namers())
 }
 
 pub async fn names(State(state): State<AdminState>) -> Html<String> {
@@ -140,12 +151,36 @@ pub struct Asked {
 }
 
 pub async fn delegator(State(state): State<AdminState>, Query(asked): Query<Asked>) -> Response {
+    explanation(&state, &asked).await
+}
+
+/// As linkerd's delegator is asked: JSON in a POST. What is there besides `path` and `dtab` is not looked at.
+pub async fn delegate(State(state): State<AdminState>, headers: HeaderMap, body: Bytes) -> Response {
+    let kind = headers.get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or_default();
+    let kind = kind.split(';').next().unwrap_or_default().trim();
+    if !kind.eq_ignore_ascii_case("application/json") {
+        return refused(
+            StatusCode::UNSUPPORTED_MEDIA_TYPE,
+            "send application/json with the keys path and dtab",
+        );
+    }
+    match serde_json::from_slice::<Asked>(&body) {
+        Ok(asked) => explanation(&state, &asked).await,
+        Err(error) => refused(StatusCode::BAD_REQUEST, &format!("the body: {error}")),
+    }
+}
+
+async fn explanation(state: &AdminState, asked: &Asked) -> Response {
     match timeout(EXPLAIN, state.view.explain(&asked.path, &asked.dtab)).await {
         Ok(Ok(steps)) => Json(steps).into_response(),
-        Ok(Err(error)) => (StatusCode::BAD_REQUEST, Json(json!({"error": error}))).into_response(),
+        Ok(Err(error)) => refused(StatusCode::BAD_REQUEST, &error),
         Err(_) => {
             let error = format!("no explanation within {} s", EXPLAIN.as_secs());
-            (StatusCode::SERVICE_UNAVAILABLE, Json(json!({"error": error}))).into_response()
+            refused(StatusCode::SERVICE_UNAVAILABLE, &error)
         }
     }
+}
+
+fn refused(status: StatusCode, error: &str) -> Response {
+    (status, Json(json!({"error": error}))).into_response()
 }

@@ -18,8 +18,12 @@ struct House {
 
 #[async_trait]
 impl View for House {
-    fn is_ready(&self) -> bool {
-        self.ready.load(Relaxed)
+    fn ready(&self) -> Result<(), String> {
+        self.ready.load(Relaxed).then_some(()).ok_or("draining".into())
+    }
+
+    fn table(&self) -> Value {
+        json!({"dtab": "/svc=>/x"})
     }
 
     fn config(&self) -> String {
@@ -28,6 +32,10 @@ impl View for House {
 
     fn names(&self) -> Value {
         json!([{"path": ODD, "bound": ["/#/fs/a", "/#/fs/b"]}, {"path": "/svc/b", "endpoints": 3}])
+    }
+
+    fn namers(&self) -> Value {
+        json!([{"namer": ODD, "watched": 0, "subjects": []}])
     }
 
     async fn explain(&self, path: &str, dtab: &str) -> Result<Value, String> {
@@ -127,6 +135,32 @@ async fn explanations_have_a_time_limit_and_reasons() {
     assert_eq!(ask(&state, "/delegator.json?path=bad").await.0, StatusCode::BAD_REQUEST);
     assert_eq!(ask(&state, "/delegator.json").await.0, StatusCode::BAD_REQUEST);
     assert_eq!(ask(&state, "/delegator.json?path=/slow").await.0, StatusCode::SERVICE_UNAVAILABLE);
+}
+
+#[tokio::test(start_paused = true)]
+async fn explanations_are_asked_for_in_json_too() {
+    let (_, state) = house();
+    let post = async |kind: &str, body: &str| {
+        let request =
+            Request::post("/delegator.json").header("content-type", kind).body(Body::from(body.to_owned()));
+        let answer = router(state.clone()).oneshot(request.expect("a request")).await.expect("an answer");
+        let status = answer.status().as_u16();
+        let body = to_bytes(answer.into_body(), 1 << 20).await.expect("a body");
+        (status, String::from_utf8(body.to_vec()).expect("UTF-8"))
+    };
+    let good = r#"{"namespace": "default", "path": "/svc/a", "dtab": "/svc=>/b"}"#;
+    let told = (200, r#"{"dtab":"/svc=>/b","path":"/svc/a"}"#.to_owned());
+    assert_eq!(post("application/json; charset=utf-8", good).await, told);
+    assert_eq!(post("application/json", r#"{"path": "/svc/a"}"#).await.0, 200);
+    for bad in [r#"{"path": "bad"}"#, r#"{"dtab": ""}"#, "{", ""] {
+        assert_eq!(post("application/json", bad).await.0, 400, "{bad}");
+    }
+    assert_eq!(post("application/dtab", good).await.0, 415);
+    assert_eq!(post("application/json", r#"{"path": "/slow"}"#).await.0, 503);
+    assert_eq!(post("application/json", &" ".repeat(pages::MAX_ASKED + 1)).await.0, 413);
+    let put = Request::put("/delegator.json").body(Body::empty()).expect("a request");
+    let answer = router(state.clone()).oneshot(put).await.expect("an answer");
+    assert_eq!(answer.status(), StatusCode::METHOD_NOT_ALLOWED);
 }
 
 #[tokio::test(start_paused = true)]

@@ -3,7 +3,8 @@
 use crate::config::Plan;
 use crate::config::plan::{Listener, ListenerTls};
 use crate::names::explain::explain;
-use crate::names::namers::{dns, system};
+use crate::names::namers::configured::Env;
+use crate::names::namers::system;
 use crate::names::{Answer, Book, Lookup, Namers, State, resolve};
 use muxgate_rpc::tls::ClientAuth;
 use muxgate_wire::mux::handshake::TlsLevel;
@@ -19,7 +20,7 @@ pub(super) fn summary(plan: &Plan) -> String {
 
 fn write(plan: &Plan, out: &mut String) -> std::fmt::Result {
     writeln!(out, "{}: ok", plan.name())?;
-    for Listener { accept, address, admit, tls } in plan.listeners() {
+    for Listener { accept, address, admit, tls, announce } in plan.listeners() {
         let named = address.prefix.concat(&address.default);
         write!(
             out,
@@ -38,9 +39,16 @@ fn write(plan: &Plan, out: &mut String) -> std::fmt::Result {
             Some(most) => writeln!(out, "; at most {most} calls at once")?,
             None => writeln!(out)?,
         }
+        for set in announce {
+            writeln!(out, "    announced as {} in ZooKeeper at {}", set.node, set.params.zk)?;
+        }
     }
     for namer in plan.namers() {
         writeln!(out, "  names below /#{} are {}", namer.prefix, namer.discovery)?;
+    }
+    if let Some(store) = plan.store() {
+        let over = if plan.dtab().is_empty() { "" } else { "; over it" };
+        writeln!(out, "  follows {store}{over}")?;
     }
     for entry in plan.dtab().entries() {
         writeln!(out, "  {} => {}", entry.prefix, entry.dst)?;
@@ -76,11 +84,19 @@ pub(super) fn doubts(plan: &Plan) -> String {
             let _ = writeln!(out, "warning: {doubt}");
         }
     }
+    for Listener { accept, announce, .. } in plan.listeners() {
+        if !announce.is_empty() && accept.address.ip().is_loopback() {
+            let (name, ip) = (&accept.name, accept.address.ip());
+            let _ = writeln!(out, "warning: {name} announces {ip}, where only this host reaches it");
+        }
+    }
     let Ok(runtime) = tokio::runtime::Builder::new_current_thread().enable_all().build() else { return out };
     // Namers of addresses want a runtime for what they would look up; here nothing of it runs.
     let _entered = runtime.enter();
     let book = Closed::new(plan);
-    for Listener { accept, address, .. } in plan.listeners() {
+    // What a store says is not known here.
+    let listeners = if plan.store().is_none() { plan.listeners() } else { &[] };
+    for Listener { accept, address, .. } in listeners {
         let mut name = address.prefix.concat(&address.default);
         if address.method_in_dst {
             name = name.child(b"METHOD").unwrap_or(name);
@@ -103,10 +119,10 @@ struct Closed {
 
 impl Closed {
     fn new(plan: &Plan) -> Self {
-        let hosts = dns::Hosts::new(dns::System::new());
+        let env = Env::of(plan.dns());
         let below = Path::parse("/#").unwrap_or_default();
         Self {
-            system: system(&hosts).into_iter().collect(),
+            system: system(&env).into_iter().collect(),
             prefixes: plan.namers().iter().map(|namer| below.concat(&namer.prefix)).collect(),
         }
     }

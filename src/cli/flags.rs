@@ -13,7 +13,7 @@ use std::str::FromStr;
 #[command(next_help_heading = "Without a file")]
 pub(super) struct Flags {
     /// Take calls here, as in 127.0.0.1:4114; port 0 takes a free one
-    #[arg(long, value_name = "ADDR", requires = "dtab")]
+    #[arg(long, value_name = "ADDR", requires = "table")]
     pub listen: Option<SocketAddr>,
     /// Which names lead where, as in '/svc => /$/inet/127.0.0.1/9000'
     #[arg(long, value_name = "TEXT", requires = "listen")]
@@ -27,9 +27,23 @@ pub(super) struct Flags {
     /// Show the admin pages here; `none` switches them off
     #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:9990")]
     pub admin: Admin,
+    /// Keep what discovery said in this folder, for the next start; `none` keeps nothing. With a file, instead of its `stateDir`
+    #[arg(long, value_name = "DIR")]
+    pub state: Option<PathBuf>,
     /// Send spans to this Zipkin, as in http://127.0.0.1:9411
     #[arg(long, value_name = "URL", requires = "listen")]
     pub zipkin: Option<String>,
+}
+
+/// A table that is followed.
+#[derive(Clone, Debug, Default, Args)]
+pub(super) struct Store {
+    /// Follow the table of this store, as in http://127.0.0.1:4180; give it again for each further address of the store
+    #[arg(long, value_name = "URL")]
+    pub store: Vec<String>,
+    /// The table's name in the store [default: default]
+    #[arg(long, value_name = "NAME", requires = "store")]
+    pub namespace: Option<String>,
 }
 
 /// An address, or nothing.
@@ -61,10 +75,12 @@ fn flag_of(text: &str, line: usize) -> &'static str {
 }
 
 /// The keys of the file, and the flags that they come from.
-const FLAGS: [(&str, &str); 6] = [
+const FLAGS: [(&str, &str); 8] = [
+    ("stateDir", "--state"),
     ("admin", "--admin"),
     ("telemetry", "--zipkin"),
     ("namers", "--fs"),
+    ("store", "--store"),
     ("dtab", "--dtab"),
     ("listeners", "--listen"),
     ("clients", "--upstream"),
@@ -80,8 +96,8 @@ impl Flags {
     ///
     /// # Errors
     /// A report that names the flag to blame.
-    pub fn plan(&self) -> Result<(Plan, String), String> {
-        let text = self.file();
+    pub fn plan(&self, store: &Store) -> Result<(Plan, String), String> {
+        let text = self.file(store);
         let report = match config::parse("<flags>", &text) {
             Ok(plan) => return Ok((plan, text)),
             Err(report) => report,
@@ -96,12 +112,12 @@ impl Flags {
     }
 
     /// The file.
-    pub fn file(&self) -> String {
+    pub fn file(&self, store: &Store) -> String {
         let mut file = String::from("# Start with: muxgate run FILE\n");
-        self.write(&mut file).map_or_else(|_| String::new(), |()| file)
+        self.write(store, &mut file).map_or_else(|_| String::new(), |()| file)
     }
 
-    fn write(&self, out: &mut String) -> std::fmt::Result {
+    fn write(&self, store: &Store, out: &mut String) -> std::fmt::Result {
         match self.admin.0 {
             None => writeln!(out, "\n# No admin pages.\nadmin: none")?,
             Some(address) => {
@@ -118,6 +134,10 @@ impl Flags {
             writeln!(out, "\n# Spans are sent here.")?;
             writeln!(out, "telemetry:\n- kind: io.l5d.zipkin\n  url: {}\n  sampleRate: 1.0", quoted(url))?;
         }
+        if let Some(folder) = &self.state {
+            writeln!(out, "\n# What discovery said is kept here, for the next start.")?;
+            writeln!(out, "stateDir: {}", quoted(&folder.display().to_string()))?;
+        }
         if let Some(folder) = &self.fs {
             writeln!(out, "\n# Each file in this folder is a service and holds `host port` lines.")?;
             writeln!(
@@ -126,7 +146,17 @@ impl Flags {
                 quoted(&folder.display().to_string())
             )?;
         }
-        self.write_dtab(out)?;
+        if !store.store.is_empty() {
+            let addresses: Vec<_> = store.store.iter().map(|address| quoted(address)).collect();
+            writeln!(out, "\n# The table is followed here.")?;
+            writeln!(out, "store:\n  addresses: [{}]", addresses.join(", "))?;
+            if let Some(namespace) = &store.namespace {
+                writeln!(out, "  namespace: {}", quoted(namespace))?;
+            }
+        }
+        if self.dtab.is_some() || store.store.is_empty() {
+            self.write_dtab(out)?;
+        }
         if let Some(address) = self.listen {
             writeln!(
                 out,

@@ -1,16 +1,20 @@
 //! The command line: what can be asked for, and who does it.
 
 mod check;
+mod explain;
 mod flags;
 mod logs;
 mod play;
+mod store;
 
 #[cfg(test)]
 mod tests;
 
 use crate::app;
+use crate::config::plan::State;
 use crate::config::{self, Plan};
-use clap::{Args, Parser, Subcommand};
+use clap::{ArgGroup, Args, Parser, Subcommand};
+use std::ffi::OsString;
 use std::future::Future;
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -44,6 +48,12 @@ enum Command {
         /// The file; `-` reads standard input
         file: PathBuf,
     },
+    /// Start a store of dtabs: namespaces, versions and history over HTTP, as namerd has them and more
+    #[command(after_help = store::EXAMPLES)]
+    Store(store::StoreArgs),
+    /// Show what a name leads to: every branch, every entry that matched, every error, and the addresses at the end
+    #[command(after_help = explain::EXAMPLES)]
+    Explain(explain::ExplainArgs),
     /// Start the gateway, three demo services and a steady load, all in this process
     Demo(play::DemoArgs),
     /// Only the demo services, for the demo across containers
@@ -58,16 +68,20 @@ const RUN_EXAMPLES: &str = "Examples:
   muxgate run gate.yaml
   muxgate run --listen 127.0.0.1:4114 --dtab '/svc => /$/inet/127.0.0.1/9000' --upstream framed
   muxgate run --listen 127.0.0.1:4114 --dtab '/svc => /#/io.l5d.fs' --fs disco --print-config > gate.yaml
+  muxgate run --listen 127.0.0.1:4114 --store http://127.0.0.1:4180 --namespace shop
 
 It runs until SIGTERM or SIGINT, then finishes the calls it has taken (`admin.shutdownGraceMs`) and ends.";
 
 #[derive(Debug, Args)]
+#[command(group(ArgGroup::new("table").args(["dtab", "store"]).multiple(true)))]
 struct RunArgs {
     /// The configuration; `-` reads standard input
     #[arg(conflicts_with_all = ["listen", "dtab", "fs", "upstream", "admin", "zipkin"], required_unless_present = "listen")]
     file: Option<PathBuf>,
     #[command(flatten)]
     flags: flags::Flags,
+    #[command(flatten)]
+    store: flags::Store,
     /// Print the configuration that the flags stand for, and do not start
     #[arg(long)]
     print_config: bool,
@@ -81,11 +95,15 @@ pub fn run(cli: Cli) -> ExitCode {
     let default = match cli.command {
         // The screen belongs to the rates.
         Command::Demo(_) | Command::DemoLoad(_) => "warn",
+        // What namers log while they are asked stands in the tree.
+        Command::Explain(_) => "error",
         _ => "info",
     };
     let done = logs::start(cli.log_format, default).and_then(|()| match cli.command {
         Command::Run(args) => serve(args),
         Command::Check { file } => check(&file),
+        Command::Store(args) => store::store(args),
+        Command::Explain(args) => explain::explain(args),
         Command::Demo(args) => play::demo(args),
         Command::DemoServices(args) => play::services(args),
         Command::DemoLoad(args) => play::load(args),
@@ -97,17 +115,46 @@ pub fn run(cli: Cli) -> ExitCode {
 }
 
 fn serve(args: RunArgs) -> Result<(), Failed> {
-    let (plan, text) = match &args.file {
+    let (mut plan, text) = match &args.file {
         Some(file) => {
             let (name, text) = read(file)?;
-            (config::parse(&name, &text).map_err(failed)?, text)
+            let flags::Store { store, namespace } = &args.store;
+            let plan = match store.is_empty() {
+                true => config::parse(&name, &text).map_err(failed)?,
+                false => {
+                    config::parse_with_store(&name, &text, store, namespace.as_deref()).map_err(failed)?
+                }
+            };
+            (plan, text)
         }
-        None => args.flags.plan().map_err(failed)?,
+        None => args.flags.plan(&args.store).map_err(failed)?,
     };
     if args.print_config {
         return say(&text);
     }
+    place_state(&mut plan, args.flags.state.as_deref(), |name| std::env::var_os(name));
     on_runtime(plan.threads(), async move { app::run(plan).await.map_err(failed) })
+}
+
+/// Where the plan keeps its state: where the flag says, else the file, else where such things belong on this system.
+fn place_state(plan: &mut Plan, flag: Option<&Path>, env: impl Fn(&str) -> Option<OsString>) {
+    match flag {
+        Some(folder) if folder == Path::new("none") => plan.keep_state(State::Nowhere),
+        Some(folder) => plan.keep_state(State::Folder(folder.into())),
+        None if *plan.state() == State::Default => {
+            let folder = |name: &str| env(name).filter(|value| !value.is_empty()).map(PathBuf::from);
+            let base = folder("STATE_DIRECTORY")
+                .or_else(|| Some(folder("XDG_STATE_HOME")?.join("muxgate")))
+                .or_else(|| Some(folder("HOME")?.join(".local/state/muxgate")));
+            // Gateways on one host do not share a file.
+            let own = plan.listeners().first().map(|listener| listener.accept.address.to_string());
+            plan.keep_state(match (base, own) {
+                (Some(base), Some(own)) => State::Folder(base.join(own)),
+                _ => State::Nowhere,
+            });
+        }
+        None => {}
+    }
 }
 
 fn check(file: &Path) -> Result<(), Failed> {

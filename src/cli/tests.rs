@@ -32,7 +32,7 @@ fn flags_are_the_file_that_is_printed() {
         "http://127.0.0.1:9411",
     ];
     for args in [&few[..], &many[..]] {
-        let text = flags(args).map(|flags| flags.file());
+        let text = flags(args).map(|flags| flags.file(&flags::Store::default()));
         let text = text.as_deref().unwrap_or_else(|error| error);
         let said = config::parse("<flags>", text)
             .map_or_else(|report| report.to_string(), |plan| check::summary(&plan));
@@ -52,7 +52,8 @@ fn flags_say_what_they_say() -> Result<(), String> {
         "--upstream",
         "ttwitter",
     ];
-    let plan = config::parse("<flags>", &flags(&args)?.file()).map_err(|report| report.to_string())?;
+    let plan = config::parse("<flags>", &flags(&args)?.file(&flags::Store::default()))
+        .map_err(|report| report.to_string())?;
     let same = config::parse(
         "<flags>",
         "namers: [{kind: io.l5d.fs, rootDir: disco}]\ndtab: /svc => /#/io.l5d.fs\nlisteners: [{port: 4114}]\nclients: [{protocol: ttwitter}]\n",
@@ -66,8 +67,34 @@ fn flags_say_what_they_say() -> Result<(), String> {
 }
 
 #[test]
+fn a_store_stands_for_the_table_or_below_it() -> Result<(), String> {
+    let parsed = |more: &[&str]| -> Result<Plan, String> {
+        let args = ["muxgate", "run", "--listen", "127.0.0.1:0"].into_iter().chain(more.iter().copied());
+        match Cli::try_parse_from(args).map_err(|error| error.to_string())?.command {
+            Command::Run(args) => args.flags.plan(&args.store).map(|(plan, _)| plan),
+            other => Err(format!("{other:?}")),
+        }
+    };
+    let plan = parsed(&["--store", "http://a:1", "--store", "http://b:2", "--namespace", "shop"])?;
+    let said = check::summary(&plan);
+    assert!(said.contains("  follows the table shop of http://a:1 or http://b:2\n"), "{said}");
+    let plan = parsed(&["--store", "http://a:1", "--dtab", "/svc => /x"])?;
+    let said = check::summary(&plan);
+    assert!(said.contains("the table default of http://a:1; over it\n  /svc => /x\n"), "{said}");
+    for (wrong, said) in [
+        (&[][..], "required"),
+        (&["--namespace", "x", "--dtab", "/a => /b"], "--store"),
+        (&["--store", "a:1"], "--> --store, written as a file:"),
+    ] {
+        let refused = parsed(wrong).map(|plan| check::summary(&plan));
+        assert!(refused.as_ref().is_err_and(|why| why.contains(said)), "{refused:?}");
+    }
+    Ok(())
+}
+
+#[test]
 fn a_dtab_with_odd_characters_is_refused_in_its_own_words() -> Result<(), String> {
-    let text = flags(&["--listen", "127.0.0.1:1", "--dtab", "/svc => \u{1}"])?.file();
+    let text = flags(&["--listen", "127.0.0.1:1", "--dtab", "/svc => \u{1}"])?.file(&flags::Store::default());
     let said = config::parse("<flags>", &text).map_or_else(|report| report.to_string(), |_| String::new());
     assert!(said.contains("dtab: expected a path"), "{said}");
     Ok(())
@@ -81,7 +108,7 @@ fn a_mistake_in_a_flag_names_the_flag() -> Result<(), String> {
         (&["--dtab", "/svc => /x", "--zipkin", "x"], &["--> --zipkin, written as a file:"]),
     ] {
         let args = [&["--listen", "127.0.0.1:1"], more].concat();
-        let report = flags(&args)?.plan().err().unwrap_or_default();
+        let report = flags(&args)?.plan(&flags::Store::default()).err().unwrap_or_default();
         assert!(said.iter().all(|text| report.contains(text)), "{report}");
     }
     Ok(())

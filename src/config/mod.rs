@@ -15,7 +15,7 @@ mod suggest;
 #[cfg(test)]
 mod tests;
 
-pub use plan::Plan;
+pub use plan::{Plan, StorePlan};
 pub use problem::Report;
 
 /// Longest file that is read, in bytes: the largest table that is taken, and room for the rest.
@@ -26,5 +26,27 @@ pub const MAX_FILE: usize = 2 << 20;
 /// # Errors
 /// Everything that is wrong with the text, at once where one mistake does not hide another.
 pub fn parse(name: &str, text: &str) -> Result<Plan, Report> {
-    file::read(name, text)
+    file::read(name, text, None)
+}
+
+/// Reads a configuration, and lets stores of the command line take the place of those of the file.
+///
+/// # Errors
+/// Those of [`parse`]; and addresses or a namespace that cannot be.
+pub fn parse_with_store(
+    name: &str,
+    text: &str,
+    addresses: &[String],
+    namespace: Option<&str>,
+) -> Result<Plan, String> {
+    let store = file::of_flags(addresses, namespace)?;
+    file::read(name, text, Some(store)).map_err(|report| report.to_string())
+}
+
+/// Reads the configuration of a store; as [`parse`].
+///
+/// # Errors
+/// As of [`parse`].
+pub fn parse_store(name: &str, text: &str) -> Result<StorePlan, Report> {
+    file::tables::read(name, text)
 }

@@ -1,18 +1,26 @@
 //! What can exist: a configuration that has been checked. Only [`super::parse`] makes one.
 
+mod tables;
 mod tls;
 
+pub use tables::{
+    ETCD_TABLES, Proof, Right, STORE_ADDRESS, STORE_FOLDER, StorageChoice, StorePlan, ZK_TABLES,
+};
 pub use tls::{ClientTls, CommonName, ListenerTls};
 
 use crate::flow::{accept, address, admit, bind, choose, dispatch};
+use crate::names::announce;
 use crate::names::namers::configured::Discovery;
+use crate::names::namers::dns;
 use crate::names::namers::pattern::Pattern;
+use crate::names::table;
 use muxgate_rpc::tls::ClientFiles;
 use muxgate_wire::mux::handshake::CompressionLevel;
 use muxgate_wire::name::{Dtab, Path, Prefix};
 use muxgate_wire::thrift::Protocol;
 use std::collections::HashSet;
 use std::net::SocketAddr;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -26,11 +34,26 @@ pub struct Plan {
     pub(super) grace: Duration,
     pub(super) zipkin: Option<Zipkin>,
     pub(super) recent_traces: usize,
+    pub(super) state: State,
+    pub(super) dns: dns::Params,
     pub(super) namers: Vec<Namer>,
+    pub(super) store: Option<table::Params>,
     pub(super) dtab: Dtab,
     pub(super) listeners: Vec<Listener>,
     pub(super) services: Vec<Rule<ServicePart>>,
     pub(super) clients: Vec<Rule<ClientPart>>,
+}
+
+/// Where what is learned is kept over a restart.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum State {
+    /// Wherever the command line finds a place; nowhere, if it does not look.
+    #[default]
+    Default,
+    /// In this folder.
+    Folder(PathBuf),
+    /// Nowhere.
+    Nowhere,
 }
 
 /// The admin server.
@@ -60,6 +83,24 @@ pub struct Namer {
     pub discovery: Discovery,
 }
 
+/// A place where listeners announce themselves, reached by names below `/#` and its prefix.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Announcer {
+    /// Without `/#`: `/io.l5d.serversets` by default.
+    pub prefix: Path,
+    /// Whom it tells.
+    pub params: announce::Params,
+}
+
+/// One announcement of a listener.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Announce {
+    /// Whom it tells.
+    pub params: announce::Params,
+    /// The node of the server set.
+    pub node: String,
+}
+
 /// A port, with the settings of the rooms that are one per listener.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Listener {
@@ -71,6 +112,8 @@ pub struct Listener {
     pub admit: admit::Params,
     /// Certificates; none for plain connections.
     pub tls: Option<ListenerTls>,
+    /// Where it announces itself.
+    pub announce: Vec<Announce>,
 }
 
 /// Settings for the names that a prefix matches.
@@ -157,12 +200,39 @@ impl Plan {
         self.recent_traces
     }
 
+    /// Where answers are kept over a restart.
+    pub fn state(&self) -> &State {
+        &self.state
+    }
+
+    /// Keeps them somewhere else.
+    pub fn keep_state(&mut self, state: State) {
+        self.state = state;
+    }
+
+    /// Whether there is something to keep: a source or a store is watched.
+    pub fn has_state(&self) -> bool {
+        self.store.is_some()
+            || self.namers.iter().any(|namer| namer.discovery.is_watched())
+            || self.text.contains(crate::names::namers::serversets::SYSTEM)
+    }
+
+    /// Who is asked about host names.
+    pub fn dns(&self) -> &dns::Params {
+        &self.dns
+    }
+
     /// The namers in the order of the file; of two that fit, the later one is asked first.
     pub fn namers(&self) -> &[Namer] {
         &self.namers
     }
 
-    /// The base table.
+    /// Where the table below the one of the file is followed, if anywhere.
+    pub fn store(&self) -> Option<&table::Params> {
+        self.store.as_ref()
+    }
+
+    /// The table of the file; the base table is this one, laid over that of the store.
     pub fn dtab(&self) -> &Dtab {
         &self.dtab
     }

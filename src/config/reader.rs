@@ -356,6 +356,34 @@ impl<'a> Fields<'a> {
         (read.len() == items.len()).then_some(read)
     }
 
+    /// A map below a key, with a shape for each `kind`; as of [`Fields::list_by_kind`].
+    pub fn section_by_kind(
+        &self,
+        key: &str,
+        unknown: &'static Shape,
+        shape_of: impl Fn(&str) -> Option<&'static Shape>,
+    ) -> Option<Fields<'a>> {
+        self.open_by_kind(self.get(key)?, unknown, &shape_of)
+    }
+
+    fn open_by_kind(
+        &self,
+        item: &'a Node,
+        unknown: &'static Shape,
+        shape_of: &impl Fn(&str) -> Option<&'static Shape>,
+    ) -> Option<Fields<'a>> {
+        let Value::Map(entries) = &item.value else { return Fields::open(self.file, unknown, item) };
+        let kind = entries.iter().find(|(key, _)| key.name == "kind").map(|(_, node)| &node.value);
+        let shape = match kind {
+            Some(Value::Text(kind)) => shape_of(kind),
+            _ => None,
+        };
+        match shape {
+            Some(shape) => Fields::open(self.file, shape, item),
+            None => Some(Self { file: self.file, shape: unknown, entries, at: item.at.clone() }),
+        }
+    }
+
     /// The same, with a shape for each `kind`. An item of a kind that `shape_of` does not know is opened as `unknown`, and its
     /// keys are not judged.
     pub fn list_by_kind(
@@ -369,19 +397,8 @@ impl<'a> Fields<'a> {
             self.mistyped(key, node, "a list", "begin each item with a dash: `- ...`");
             return None;
         };
-        let open = |item: &'a Node| {
-            let Value::Map(entries) = &item.value else { return Fields::open(self.file, unknown, item) };
-            let kind = entries.iter().find(|(key, _)| key.name == "kind").map(|(_, node)| &node.value);
-            let shape = match kind {
-                Some(Value::Text(kind)) => shape_of(kind),
-                _ => None,
-            };
-            match shape {
-                Some(shape) => Fields::open(self.file, shape, item),
-                None => Some(Self { file: self.file, shape: unknown, entries, at: item.at.clone() }),
-            }
-        };
-        let read: Vec<_> = items.iter().filter_map(open).collect();
+        let read: Vec<_> =
+            items.iter().filter_map(|item| self.open_by_kind(item, unknown, &shape_of)).collect();
         (read.len() == items.len()).then_some(read)
     }
 }

@@ -5,7 +5,8 @@
 //!
 //! ```text
 //! accept    connection → session → Screen (trust) → Edge (span, numbers,    one per listener
-//!           panic guard) → Bounded (what a call may bring)
+//!           panic guard) → Bounded (what a call may bring) → Lawful (whose
+//!           dtab may override what)
 //! address   Address (the name that is meant)
 //! admit     Admit (expired, too many)
 //! bind      Bind (route: name + dtab → cluster; total deadline, purse)      one per gateway
@@ -26,6 +27,7 @@ pub use clusters::ClusterTable;
 
 use crate::names::Binder;
 use crate::observe::{Registry, Tracer};
+use accept::overrides::Lawful;
 use accept::{Bounded, Counted, Edge, Listener, Screen};
 use address::Address;
 use admit::Admit;
@@ -84,7 +86,8 @@ impl Flow {
         let pressure = Pressure::new(admit.max_concurrent);
         let named = Address::new(address, Admit::new(pressure.clone(), Arc::clone(&self.bind)));
         let events = Arc::new(Counted(Arc::clone(&stats)));
-        let bounded = Bounded::new(accept.limits, events, named);
+        let lawful = Lawful::new(accept.overrides.clone(), Arc::clone(&events) as _, named);
+        let bounded = Bounded::new(accept.limits, events, lawful);
         let edge = Edge::new(self.tracer.clone(), Arc::clone(&stats), bounded);
         let screen = Screen::new(accept.trust, edge);
         Listener::bind(accept, stats, screen, pressure)

@@ -1,5 +1,6 @@
 //! Addresses of a replica set, which change over time, and the bound name that holds them.
 
+use super::standing::Stands;
 use muxgate_wire::name::Path;
 use std::fmt;
 use std::net::SocketAddr;
@@ -43,6 +44,11 @@ impl Addr {
         Self::Bound(endpoints.into())
     }
 
+    /// Whether there is somebody to call.
+    pub fn has_members(&self) -> bool {
+        matches!(self, Self::Bound(endpoints) if !endpoints.is_empty())
+    }
+
     /// Addresses that never change: the sender is gone, so waiting for a change ends at once.
     pub fn fixed(self) -> watch::Receiver<Addr> {
         watch::channel(self).1
@@ -71,9 +77,16 @@ pub struct Bound {
     pub residual: Path,
     /// The members.
     pub addr: watch::Receiver<Addr>,
+    /// How it stands with the source that is watched for it; nothing if it is not of that kind.
+    pub source: Option<Arc<dyn Stands>>,
 }
 
 impl Bound {
+    /// A bound name that no watched source stands behind.
+    pub fn new(id: Path, residual: Path, addr: watch::Receiver<Addr>) -> Self {
+        Self { id, residual, addr, source: None }
+    }
+
     /// Whether the other is the same name and takes its addresses from the same place.
     pub(super) fn same(&self, other: &Bound) -> bool {
         self == other && (self.addr.same_channel(&other.addr) || self.same_forever(other))

@@ -1,5 +1,6 @@
 //! What happened in a resolution, step by step and readable, for error texts and the admin server.
 
+use super::binder::Origin;
 use super::namer::{Answer, Named};
 use super::resolve::{Resolution, State, Why};
 use muxgate_wire::name::{Dentry, NameTree, Path};
@@ -110,13 +111,23 @@ impl fmt::Display for Step {
 
 /// One line: what became of `path`, and what was tried for it, in order.
 pub fn explain(path: &Path, resolution: &Resolution) -> String {
+    explain_by(path, resolution, None)
+}
+
+/// The same; says also where the table is from.
+pub(super) fn explain_by(path: &Path, resolution: &Resolution, origin: Option<&Origin>) -> String {
     let mut text = Capped(String::new());
     // Writing to the capped text fails only when it is full; what fits is the explanation then.
-    let _ = write_explanation(&mut text, path, resolution);
+    let _ = write_explanation(&mut text, path, resolution, origin);
     text.0
 }
 
-fn write_explanation(text: &mut Capped, path: &Path, resolution: &Resolution) -> fmt::Result {
+fn write_explanation(
+    text: &mut Capped,
+    path: &Path,
+    resolution: &Resolution,
+    origin: Option<&Origin>,
+) -> fmt::Result {
     match &resolution.state {
         State::Pending => write!(text, "name not known yet: {path}")?,
         State::Failed(failure) => write!(text, "cannot resolve {path}: {failure}")?,
@@ -124,6 +135,9 @@ fn write_explanation(text: &mut Capped, path: &Path, resolution: &Resolution) ->
         State::Ok(NameTree::Fail) => write!(text, "name closed by !: {path}")?,
         State::Ok(NameTree::Empty) => write!(text, "name without members: {path}")?,
         State::Ok(tree) => write!(text, "{path} is {tree}")?,
+    }
+    if let Some(origin) = origin {
+        write!(text, " ({origin})")?;
     }
     let told = worth_telling(&resolution.steps);
     for (at, step) in told.iter().enumerate() {

@@ -104,6 +104,11 @@ impl Namers {
         self.0.iter().enumerate().rev().filter_map(fits).collect()
     }
 
+    /// All of them.
+    pub fn iter(&self) -> impl Iterator<Item = &Arc<dyn Namer>> {
+        self.0.iter()
+    }
+
     /// The namer at a place.
     pub fn get(&self, at: usize) -> Option<&dyn Namer> {
         self.0.get(at).map(|namer| &**namer)

@@ -64,6 +64,8 @@ pub enum Why {
     UnknownNamer,
     /// The namer could not ask its source.
     Namer(String),
+    /// There is no table to look it up in.
+    NoTable(String),
 }
 
 impl fmt::Display for Why {
@@ -78,7 +80,7 @@ impl fmt::Display for Why {
             }
             Self::TooLong => write!(f, "too long, more than {MAX_PATH_TEXT} bytes"),
             Self::UnknownNamer => f.write_str("no such system namer"),
-            Self::Namer(why) => f.write_str(why),
+            Self::Namer(why) | Self::NoTable(why) => f.write_str(why),
         }
     }
 }

@@ -2,7 +2,10 @@
 
 use super::stats::exceptions::TYPES;
 use super::stats::latency::{BOUNDS, Snapshot};
-use super::stats::{Calls, CertificateStats, EndpointStats, ListenerStats, Registry, RouteStats, Totals};
+use super::stats::{
+    Calls, CertificateStats, Counter, DiscoveryStats, EndpointStats, ListenerStats, Registry, RouteStats,
+    TableStats, Totals,
+};
 use prometheus_client::collector::Collector;
 use prometheus_client::encoding::{DescriptorEncoder, prometheus_text};
 use prometheus_client::metrics::MetricType;
@@ -36,6 +39,7 @@ impl Collector for Series {
         listeners(&mut out, &self.0.listeners())?;
         routes(&mut out, &self.0.routes())?;
         endpoints(&mut out, &self.0.endpoints())?;
+        discoveries(&mut out, &self.0.discoveries())?;
         let spans = [self.0.spans()];
         let none = |_: &_| Vec::new();
         out.counter("muxgate_spans_recorded", "Sampled spans that ended", &spans, none, |s| {
@@ -52,8 +56,20 @@ impl Collector for Series {
         out.counter("muxgate_spans_failed", "Spans the collector did not take", &spans, none, |s| {
             s.failed.get()
         })?;
+        base(&mut out, self.0.base())?;
         certificates(&mut out, self.0.certificates())
     }
+}
+
+fn base(out: &mut Out<'_>, stats: Option<&Arc<TableStats>>) -> Result<(), Error> {
+    let (all, none) = (stats.into_iter().collect::<Vec<_>>(), |_: &_| Vec::new());
+    let ms = |time: std::time::Duration| i64::try_from(time.as_millis()).unwrap_or(i64::MAX);
+    let help = "Milliseconds since a store of the table was heard of";
+    out.gauge("muxgate_table_age_ms", help, &all, none, |s| s.age().map(ms))?;
+    let help = "Milliseconds in which no store of the table could be followed; 0 while one is";
+    out.gauge("muxgate_table_outage_ms", help, &all, none, |s| Some(ms(s.outage())))?;
+    let help = "Times that another table was taken into use";
+    out.counter("muxgate_table_changes", help, &all, none, |s| s.changes.get())
 }
 
 fn certificates(out: &mut Out<'_>, stats: &Arc<CertificateStats>) -> Result<(), Error> {
@@ -62,6 +78,28 @@ fn certificates(out: &mut Out<'_>, stats: &Arc<CertificateStats>) -> Result<(), 
     out.counter("muxgate_certificates_reloaded", help, &all, none, |s| s.reloaded.get())?;
     let help = "Times that changed certificates made no sense and the old ones stayed";
     out.counter("muxgate_certificates_refused", help, &all, none, |s| s.refused.get())
+}
+
+fn discoveries(out: &mut Out<'_>, all: &[Arc<DiscoveryStats>]) -> Result<(), Error> {
+    let labels = |s: &Arc<DiscoveryStats>| vec![("namer", s.label.to_string())];
+    let help = "What is watched in discovery";
+    out.gauge("muxgate_discovery_subjects", help, all, labels, |s| Some(s.subjects.get()))?;
+    let help = "What is watched and cannot be asked now";
+    out.gauge("muxgate_discovery_outages", help, all, labels, |s| Some(s.outages.get()))?;
+    let help = "Milliseconds since the source of the oldest answer in use was heard of";
+    let age =
+        |s: &Arc<DiscoveryStats>| s.oldest().map(|age| i64::try_from(age.as_millis()).unwrap_or(i64::MAX));
+    out.gauge("muxgate_discovery_oldest_answer_ms", help, all, labels, age)?;
+    let counters: [(&str, &str, fn(&DiscoveryStats) -> &Counter); 5] = [
+        ("failures", "Times that a source could not go on", |s| &s.failures),
+        ("resyncs", "Times that all was asked for anew without need", |s| &s.resyncs),
+        ("checks", "Times that a silent source was asked whether it is there", |s| &s.checks),
+        ("doubts", "Names that lost their members over an outage, which was doubted", |s| &s.doubts),
+        ("restored", "Answers taken from disk", |s| &s.restored),
+    ];
+    counters.into_iter().try_for_each(|(name, help, read)| {
+        out.counter(&format!("muxgate_discovery_{name}"), help, all, labels, |s| read(s).get())
+    })
 }
 
 fn listeners(out: &mut Out<'_>, all: &[Arc<ListenerStats>]) -> Result<(), Error> {
@@ -79,6 +117,9 @@ fn listeners(out: &mut Out<'_>, all: &[Arc<ListenerStats>]) -> Result<(), Error>
     out.by("muxgate_listener_limited", help, "cause", all, labels, causes)?;
     let causes = |s: &Arc<ListenerStats>| s.tls_failures.get();
     out.by("muxgate_listener_tls_failures", TLS_FAILURES, "cause", all, labels, causes)?;
+    let results = |s: &Arc<ListenerStats>| s.announcements.get();
+    let help = "Times that an announcement was made, failed, was lost, or ended";
+    out.by("muxgate_listener_announcements", help, "result", all, labels, results)?;
     calls(out, ["muxgate_listener", "Calls that came in"], all, labels, |s| &s.calls)
 }
 

@@ -3,17 +3,18 @@
 //! | key, in any case | value |
 //! |---|---|
 //! | `l5d-dst` | the destination, a path |
-//! | `l5d-dtab` | delegations, as the text of a dtab |
+//! | `l5d-dtab` and its kin | delegations, as the text of a dtab (see [`tables`]) |
 //! | `l5d-ctx-deadline` | when the deadline was set, a space, when it passes: ns since 1970 |
 //! | `client-id` | the calling service |
 //! | `b3`, or `x-b3-traceid` and its kin | the trace (see [`b3`]) |
 //!
 //! All others are application headers: those of a request travel on as Mux's context `Request.headers`, those of a reply
 //! come from `Response.headers` (mux spec, section 15.6), and the other way round. Of a repeated key of ours the last
-//! readable value counts. A trace, deadline or client id that cannot be read is none; a destination or delegations that
+//! readable value counts; delegations are joined. A trace, deadline or client id that cannot be read is none; a destination or delegations that
 //! cannot be read fail their call, which would go to the wrong place without them.
 
 pub mod b3;
+pub mod tables;
 #[cfg(test)]
 mod tests;
 
@@ -21,9 +22,10 @@ use crate::{Context, Deadline, Failure, Request, Why};
 use b3::B3;
 use bytes::{BufMut, Bytes, BytesMut};
 use muxgate_wire::mux::context;
-use muxgate_wire::name::{Dtab, Path};
+use muxgate_wire::name::Path;
 use muxgate_wire::pairs::{MAX_STR16, Pairs};
 use muxgate_wire::thrift::theader;
+use tables::Tables;
 use tokio::time::Instant;
 
 /// Key of the destination.
@@ -47,15 +49,12 @@ pub type Info = [(Bytes, Bytes)];
 /// # Errors
 /// [`Why::BadRequest`] for a destination or delegations that cannot be read.
 pub fn from_info(info: &Info, now: Instant) -> Result<(Path, Pairs, Context), Failure> {
-    let (mut dst, mut dtab, mut ctx) = (Path::default(), Pairs::default(), Context::default());
-    let (mut trace, mut others) = (B3::default(), Headers::default());
+    let (mut dst, mut ctx) = (Path::default(), Context::default());
+    let (mut tables, mut trace, mut others) = (Tables::default(), B3::default(), Headers::default());
     for (key, value) in info {
         let is = |ours: &[u8]| key.eq_ignore_ascii_case(ours);
         if is(DST) {
             dst = Path::from_bytes(value.clone()).map_err(|error| bad(DST, error))?;
-        } else if is(DTAB) {
-            let read = Dtab::parse(value).map_err(|error| bad(DTAB, error))?;
-            dtab = read.to_pairs().map_err(|error| bad(DTAB, error))?;
         } else if is(DEADLINE) {
             let deadline = read_deadline(value);
             ctx.deadline = deadline.map(|(set, at)| Deadline::from_wire(set, at, now)).or(ctx.deadline);
@@ -63,12 +62,13 @@ pub fn from_info(info: &Info, now: Instant) -> Result<(Path, Pairs, Context), Fa
             if (1..=MAX_STR16).contains(&value.len()) {
                 ctx.client_id = Some(value.clone());
             }
-        } else if !trace.take(key, value) {
+        } else if !trace.take(key, value) && !tables.take(key, value)? {
             others.put(key, value);
         }
     }
     ctx.trace = trace.read();
     ctx.rest.extend(others.context(context::REQUEST_HEADERS));
+    let dtab = tables.read()?.to_pairs().map_err(|error| bad(DTAB, error))?;
     Ok((dst, dtab, ctx))
 }
 
@@ -126,7 +126,9 @@ fn fill(info: &mut Vec<(Bytes, Bytes)>, others: impl Iterator<Item = (Bytes, Byt
 }
 
 fn is_ours(key: &[u8]) -> bool {
-    [DST, DTAB, DEADLINE, CLIENT_ID].iter().any(|ours| key.eq_ignore_ascii_case(ours)) || b3::is_key(key)
+    [DST, DEADLINE, CLIENT_ID].iter().any(|ours| key.eq_ignore_ascii_case(ours))
+        || tables::is_key(key)
+        || b3::is_key(key)
 }
 
 fn bad(key: &[u8], error: impl std::fmt::Display) -> Failure {

@@ -1,12 +1,15 @@
 //! The gateway itself, as a process: what a user starts and sees, and no more.
 
+use crate::caller::{Caller, Form};
 use crate::http;
 use crate::metrics::{self, Exposition};
+use crate::mux;
 use crate::proc::{LIMIT, Proc};
 use std::collections::HashMap;
 use std::net::SocketAddr;
 use std::path::Path;
 use std::time::Duration;
+use tempfile::TempDir;
 use tokio::time::Instant;
 
 /// How long it may take to accept calls.
@@ -24,6 +27,10 @@ pub struct Gateway {
     pub listeners: HashMap<String, SocketAddr>,
     /// The admin server's address.
     pub admin: SocketAddr,
+    /// Where its file is, if it was written for it.
+    _file: Option<TempDir>,
+    /// What it keeps, if its file names no other place for that.
+    _state: TempDir,
 }
 
 impl Gateway {
@@ -46,8 +53,22 @@ impl Gateway {
         Self::run(program, &["run", &file.to_string_lossy()])
     }
 
+    /// Starts `muxgate run` with a file of this content; it must have one listener or more and an admin server.
+    ///
+    /// # Panics
+    /// With its log, if it does not accept calls.
+    pub fn of_yaml(program: &str, yaml: &str) -> Self {
+        let folder = tempfile::tempdir().expect("a folder");
+        let file = folder.path().join("gate.yaml");
+        std::fs::write(&file, yaml).expect("a file");
+        Self { _file: Some(folder), ..Self::of_file(program, &file) }
+    }
+
     fn run(program: &str, args: &[&str]) -> Self {
-        let proc = Proc::start("muxgate", program, args, &[]);
+        let state = tempfile::tempdir().expect("a folder");
+        let place = state.path().to_string_lossy();
+        let env = [("XDG_STATE_HOME", &*place), ("STATE_DIRECTORY", "")];
+        let proc = Proc::start("muxgate", program, args, &env);
         let mut listeners = Vec::new();
         let admin = proc.wait_line("listening and admin lines", START_LIMIT, |line| {
             let words: Vec<&str> = line.split(' ').collect();
@@ -66,7 +87,24 @@ impl Gateway {
             }));
         }
         let addr = listeners[0].1;
-        Self { proc, addr, listeners: listeners.into_iter().collect(), admin }
+        Self { proc, addr, listeners: listeners.into_iter().collect(), admin, _file: None, _state: state }
+    }
+
+    /// GETs a page of the admin server, in a test on a runtime.
+    ///
+    /// # Panics
+    /// If there is no answer.
+    pub async fn get(&self, path: &str) -> (u16, String) {
+        http::get(&format!("http://{}{path}", self.admin)).await.unwrap_or_else(|e| panic!("{e}"))
+    }
+
+    /// What a call of `echo` to this name comes to: nothing if it is answered well, the text of its error if not.
+    ///
+    /// # Panics
+    /// If the connection ends.
+    pub async fn refusal(&self, name: &str) -> Option<String> {
+        let answer = Caller::connect(Form::ThriftMux, self.addr).await.echo(name, "drill").await;
+        (answer.status != mux::OK).then(|| answer.text())
     }
 
     /// GETs a page of the admin server.

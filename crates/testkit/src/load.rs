@@ -60,6 +60,11 @@ impl Load {
         self.shared.calls.lock().clone()
     }
 
+    /// The same without the first `seen`.
+    pub fn calls_from(&self, seen: usize) -> Vec<Call> {
+        self.shared.calls.lock().get(seen..).unwrap_or_default().to_vec()
+    }
+
     /// Waits until `n` more calls have ended.
     ///
     /// # Panics

@@ -107,6 +107,16 @@ impl Proc {
         self.wait(LIMIT);
     }
 
+    /// Stops it where it is: it keeps its sockets and answers nothing, as if every packet were lost.
+    pub fn freeze(&self) {
+        self.signal(Signal::STOP);
+    }
+
+    /// Lets it go on after [`freeze`](Self::freeze).
+    pub fn thaw(&self) {
+        self.signal(Signal::CONT);
+    }
+
     fn signal(&self, signal: Signal) {
         // Under the lock the pid is still ours: it is given back only together with the status.
         let status = self.end.status.lock();

@@ -1,8 +1,8 @@
 //! `listeners`.
 
 use super::observe::ip;
-use super::{Fields, Shape, tls};
-use crate::config::plan::{Admin, Listener};
+use super::{Fields, Shape, announcers, overrides, tls};
+use crate::config::plan::{Admin, Announcer, Listener};
 use crate::flow::accept::{CallLimits, Protocol, Trust};
 use crate::flow::{accept, address, admit};
 use bytes::Bytes;
@@ -64,6 +64,8 @@ const LISTENER: Shape = Shape {
         "maxMethodNameBytes",
         "maxNesting",
         "compression",
+        "announce",
+        "dtabOverrides",
     ],
     strangers: &[
         ("label", "did you mean `name`?"),
@@ -81,7 +83,11 @@ const LISTENER: Shape = Shape {
 };
 
 /// The listeners, if none has a mistake that leaves nothing to build.
-pub(super) fn listeners(root: &Fields<'_>, admin: Option<&Admin>) -> Option<Vec<Listener>> {
+pub(super) fn listeners(
+    root: &Fields<'_>,
+    admin: Option<&Admin>,
+    announcers: Option<&[Announcer]>,
+) -> Option<Vec<Listener>> {
     root.missing("listeners", "for example `listeners: [{port: 4114}]`");
     let all = root.list("listeners", &LISTENER)?;
     if all.is_empty() {
@@ -89,7 +95,7 @@ pub(super) fn listeners(root: &Fields<'_>, admin: Option<&Admin>) -> Option<Vec<
     }
     let mut found: Vec<Listener> = Vec::new();
     for fields in &all {
-        if let Some(listener) = listener(fields) {
+        if let Some(listener) = listener(fields, announcers) {
             check_conflicts(fields, &listener, &found, admin);
             found.push(listener);
         }
@@ -97,7 +103,7 @@ pub(super) fn listeners(root: &Fields<'_>, admin: Option<&Admin>) -> Option<Vec<
     (found.len() == all.len() && !found.is_empty()).then_some(found)
 }
 
-fn listener(fields: &Fields<'_>) -> Option<Listener> {
+fn listener(fields: &Fields<'_>, announcers: Option<&[Announcer]>) -> Option<Listener> {
     fields.missing("port", "for example `port: 4114`");
     let port = fields.count("port", 0..=u16::MAX.into(), "").map(|port| port as u16);
     let address = SocketAddr::new(ip(fields), port.unwrap_or_default());
@@ -110,6 +116,7 @@ fn listener(fields: &Fields<'_>) -> Option<Listener> {
     let default = path_or(fields, "dst", &format!("/{name}"));
     let method_in_dst = fields.flag("thriftMethodInDst").unwrap_or(false);
     let service_in_dst = fields.flag("thriftServiceInDst").unwrap_or(false);
+    let announce = announcers::announce(fields, announcers);
     let tls = tls::server(fields);
     if fields.get("tls").is_some() && !fields.is_none("tls") {
         tls.as_ref()?;
@@ -122,6 +129,7 @@ fn listener(fields: &Fields<'_>) -> Option<Listener> {
         accept,
         address: address::Params { prefix: prefix?, default: default?, method_in_dst, service_in_dst },
         admit,
+        announce,
     })
 }
 
@@ -181,6 +189,7 @@ fn accept(fields: &Fields<'_>, name: &str, address: SocketAddr) -> accept::Param
     params.life = fields.keep_or_none("lifeTimeMs").unwrap_or(params.life);
     params.trust =
         fields.choice("trust", &[("inside", Trust::Inside), ("outside", Trust::Outside)]).unwrap_or_default();
+    params.overrides = overrides::overrides(fields, params.trust);
     params.limits = call_limits(fields);
     spoken(fields, &mut params);
     params

@@ -1,6 +1,11 @@
 //! `namers`: the list, and a file for each kind.
 
+mod dnssrv;
+mod etcd;
 mod fs;
+mod k8s;
+mod rewrite;
+mod serversets;
 
 use super::{Fields, Shape};
 use crate::config::plan::Namer;
@@ -15,7 +20,8 @@ struct Kind {
     read: fn(&Fields<'_>) -> Option<Discovery>,
 }
 
-const KINDS: &[&Kind] = &[&fs::KIND];
+const KINDS: &[&Kind] =
+    &[&fs::KIND, &dnssrv::KIND, &etcd::KIND, &rewrite::KIND, &k8s::KIND, &k8s::KIND_NS, &serversets::KIND];
 
 /// Items whose kind is not known: only that is said of them.
 const UNKNOWN: Shape = Shape { what: "a namer", keys: &["kind"], strangers: &[] };

@@ -4,9 +4,15 @@ use super::Fields;
 use crate::config::plan::Namer;
 use muxgate_wire::name::{Dtab, NameError, What};
 
-/// The base table.
-pub(super) fn dtab(root: &Fields<'_>, namers: Option<&[Namer]>) -> Option<Dtab> {
-    root.missing("dtab", "without it no name leads anywhere; for example `dtab: /svc => /#/io.l5d.fs`");
+/// The table of the file; if one is followed in a store, it may be left out.
+pub(super) fn dtab(root: &Fields<'_>, namers: Option<&[Namer]>, followed: bool) -> Option<Dtab> {
+    if root.get("dtab").is_none() && followed {
+        return Some(Dtab::empty());
+    }
+    root.missing(
+        "dtab",
+        "without it no name leads anywhere; for example `dtab: /svc => /#/io.l5d.fs`, or follow a `store`",
+    );
     let text = root.text("dtab")?;
     let dtab = match Dtab::parse(text) {
         Ok(dtab) => dtab,

@@ -1,7 +1,7 @@
 //! What good files mean.
 
 use crate::config::plan::Plan;
-use crate::config::{Report, parse};
+use crate::config::{Report, parse, parse_with_store};
 use crate::flow::accept::{CallLimits, Trust};
 use crate::flow::bind::{Backoff, Classifier, Retries};
 use crate::flow::choose::Balancer;
@@ -9,6 +9,7 @@ use crate::flow::dispatch::{Accrual, Upstream};
 use crate::flow::{accept, admit, bind, choose, dispatch};
 use crate::names::namers::configured::Discovery;
 use crate::names::namers::fs;
+use crate::outside::http::Credentials;
 use muxgate_wire::mux::handshake::CompressionLevel;
 use muxgate_wire::name::{NameError, Path};
 use muxgate_wire::thrift::Protocol as Encoding;
@@ -94,6 +95,53 @@ fn the_files_of_the_readme_are_good() -> Result<(), Bad> {
 fn the_example_of_the_containers_is_good() -> Result<(), Bad> {
     let plan = parse("gateway.yaml", include_str!("../../../examples/compose/gateway.yaml"))?;
     assert_eq!(plan.listeners().len(), 3);
+    Ok(())
+}
+
+#[test]
+fn a_store_needs_no_table_and_the_command_line_wins() -> Result<(), Bad> {
+    let file = "store: {addresses: ['http://a:4180/', 'http://[::1]:1'], namespace: shop, tokenFile: t}
+listeners: [{port: 0}]
+";
+    let plan = parse("gate.yaml", file)?;
+    let store = plan.store().ok_or(Bad("a store".into()))?;
+    assert_eq!(store.to_string(), "the table shop of http://a:4180 or http://[::1]:1");
+    assert_eq!(store.stores[1].credentials, Credentials::TokenFile("t".into()));
+    assert!(plan.dtab().is_empty());
+
+    for file in [file, "listeners: [{port: 0}]"] {
+        let plan = parse_with_store("gate.yaml", file, &["http://b:1".into()], None).map_err(Bad)?;
+        assert_eq!(plan.store().map(ToString::to_string).as_deref(), Some("the table default of http://b:1"));
+    }
+    for (address, namespace, said) in [
+        ("b:1", None, "--store b:1: want http://HOST:PORT"),
+        ("https://b", None, "write `store` and its `tls` into the file"),
+        ("http://b", Some("a b"), "--namespace: `a b` cannot be"),
+    ] {
+        let wrong = parse_with_store("gate.yaml", file, &[address.into()], namespace);
+        assert!(wrong.as_ref().is_err_and(|why| why.contains(said)), "{wrong:?}");
+    }
+    Ok(())
+}
+
+#[test]
+fn server_sets_are_read_and_announced() -> Result<(), Bad> {
+    let plan = parse(
+        "gate.yaml",
+        "namers: [{kind: io.l5d.serversets, zkAddrs: [{host: a}, {host: \"::1\", port: 7}], sessionTimeoutMs: 2000}]
+announcers:
+- {kind: io.l5d.serversets, zkAddrs: [{host: b}], authInfo: {scheme: digest, auth: \"me:secret\"}}
+- {kind: io.l5d.serversets, zkAddrs: [{host: c}], pathPrefix: /x/y, prefix: /other}
+dtab: /svc => /#/io.l5d.serversets/prod
+listeners: [{port: 0, announce: [/#/io.l5d.serversets/eu/web, /#/other/web]}]
+",
+    )?;
+    let [namer] = plan.namers() else { return Err(Bad("one namer".into())) };
+    assert_eq!(namer.discovery.to_string(), "server sets in ZooKeeper at a:2181,[::1]:7");
+    let [listener] = plan.listeners() else { return Err(Bad("one listener".into())) };
+    let announced: Vec<_> =
+        listener.announce.iter().map(|to| format!("{} at {}", to.node, to.params.zk)).collect();
+    assert_eq!(announced, ["/discovery/eu/web at b:2181", "/x/y/web at c:2181"]);
     Ok(())
 }
 

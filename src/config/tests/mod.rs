@@ -1,5 +1,9 @@
 //! Files that people write: good ones and what they mean, wrong ones and what is said about them.
 
 mod certificates;
+mod dns;
+mod etcd;
 mod good;
+mod state;
+mod tables;
 mod wrong;

@@ -5,6 +5,7 @@ mod edge;
 mod events;
 mod limits;
 mod listener;
+pub mod overrides;
 mod params;
 mod peers;
 mod secure;

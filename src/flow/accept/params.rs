@@ -1,5 +1,6 @@
 //! What can be set on a listener.
 
+use super::overrides::Overrides;
 use super::{CallLimits, Trust};
 use bytes::Bytes;
 use muxgate_rpc::tls::ServerTls;
@@ -72,6 +73,8 @@ pub struct Params {
     pub life: Option<Duration>,
     /// Who calls here.
     pub trust: Trust,
+    /// Who may override what by a dtab of the call; none: everybody everything.
+    pub overrides: Option<Overrides>,
     /// What one call may bring.
     pub limits: CallLimits,
 }
@@ -96,6 +99,7 @@ impl Params {
             idle: None,
             life: None,
             trust: Trust::Inside,
+            overrides: None,
             limits: CallLimits::default(),
         }
     }

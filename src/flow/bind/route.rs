@@ -2,7 +2,7 @@
 
 use super::Params;
 use super::targets::{Clusters, Target, Targets};
-use crate::names::{BindState, Binding};
+use crate::names::{BindState, Binding, Bound};
 use crate::observe::RouteStats;
 use arc_swap::ArcSwap;
 use muxgate_rpc::{Failure, Purse, Why};
@@ -135,6 +135,13 @@ impl<S: Clone> Route<S> {
         Failure::new(Why::NoSuchName, why)
     }
 
+    /// Why an old answer is served, if it is.
+    fn kept(&self) -> Option<String> {
+        let BindState::Bound(tree) = self.binding.state() else { return None };
+        let old = |bound: &&Bound| bound.source.as_ref().and_then(|source| source.standing().explain());
+        tree.leaves().iter().find_map(old)
+    }
+
     /// The route for people.
     pub(super) fn explain(&self) -> serde_json::Value {
         let state = match &self.seen.load().way {
@@ -146,6 +153,9 @@ impl<S: Clone> Route<S> {
         let mut row = serde_json::json!({
             "name": self.name.as_str(), "state": state, "steps": self.binding.explain(),
         });
+        if let Some(kept) = self.kept() {
+            row["kept"] = kept.into();
+        }
         let local = self.binding.local();
         if !local.entries().is_empty() {
             let text = local.to_string();

@@ -62,11 +62,11 @@ impl Inet {
             },
             _ => return self.no_address(path),
         };
-        Answer::bound(Bound {
-            id: path.take(self.prefix.len() + used),
-            residual: rest.skip(used),
-            addr: self.hosts.follow(host, port, self.form == Form::Fixed),
-        })
+        Answer::bound(Bound::new(
+            path.take(self.prefix.len() + used),
+            rest.skip(used),
+            self.hosts.follow(host, port, self.form == Form::Fixed),
+        ))
     }
 
     fn no_address(&self, path: &Path) -> Answer {

@@ -7,6 +7,7 @@
 use crate::names::namer::{Answer, Lookup, Namer};
 use muxgate_wire::name::Path;
 use std::collections::HashMap;
+use std::fmt;
 
 /// What a pattern kept, by name.
 pub type Captures = HashMap<String, Vec<u8>>;
@@ -71,6 +72,27 @@ impl Pattern {
     }
 }
 
+/// As it is written.
+impl fmt::Display for Pattern {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.0.is_empty() {
+            return f.write_str("/");
+        }
+        self.0.iter().try_for_each(|element| write!(f, "/{element}"))
+    }
+}
+
+impl fmt::Display for Element {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.any {
+            return f.write_str("*");
+        }
+        f.write_str(&String::from_utf8_lossy(&self.lead))?;
+        let mut captures = self.captures.iter();
+        captures.try_for_each(|(name, text)| write!(f, "{{{name}}}{}", String::from_utf8_lossy(text)))
+    }
+}
+
 impl Element {
     fn parse(text: &str) -> Option<Self> {
         if text == "*" {
@@ -113,24 +135,39 @@ impl Element {
     }
 }
 
+/// Which names become which.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Rewrite {
+    /// Matches the beginning of a name.
+    pub pattern: Pattern,
+    /// The name that is answered, made of what the pattern keeps.
+    pub name: Pattern,
+}
+
+impl Rewrite {
+    /// A capture that the name needs and the pattern does not have: then no name would ever be answered.
+    pub fn unknown(&self) -> Option<&str> {
+        self.name.names().find(|name| !self.pattern.names().any(|captured| captured == *name))
+    }
+}
+
+/// As in "names below /#/x are ...".
+impl fmt::Display for Rewrite {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} if they begin with {}", self.name, self.pattern)
+    }
+}
+
 /// The namer `io.l5d.rewrite`.
 pub struct Rewriter {
     prefix: Path,
-    pattern: Pattern,
-    template: Pattern,
+    rewrite: Rewrite,
 }
 
 impl Rewriter {
     /// A namer for `prefix`, such as `/#/rewrite`.
-    ///
-    /// # Errors
-    /// A pattern or template that cannot be read, or a template that needs what the pattern does not capture.
-    pub fn new(prefix: Path, pattern: &str, template: &str) -> Result<Self, String> {
-        let (pattern, template) = (Pattern::parse(pattern)?, Pattern::parse(template)?);
-        if let Some(name) = template.names().find(|name| !pattern.names().any(|captured| captured == *name)) {
-            return Err(format!("the pattern does not capture {{{name}}}"));
-        }
-        Ok(Self { prefix, pattern, template })
+    pub fn new(prefix: Path, rewrite: Rewrite) -> Self {
+        Self { prefix, rewrite }
     }
 }
 
@@ -140,7 +177,8 @@ impl Namer for Rewriter {
     }
 
     fn lookup(&self, path: &Path) -> Lookup {
-        let captures = self.pattern.matches(&path.skip(self.prefix.len()));
-        Lookup::Fixed(Answer::path(captures.and_then(|captures| self.template.fill(&captures))))
+        let Rewrite { pattern, name } = &self.rewrite;
+        let captures = pattern.matches(&path.skip(self.prefix.len()));
+        Lookup::Fixed(Answer::path(captures.and_then(|captures| name.fill(&captures))))
     }
 }

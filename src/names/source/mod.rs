@@ -3,19 +3,27 @@
 //!
 //! A [`Source`] knows how to ask one discovery system; it asks, watches and reports, and gives up at the first sign of
 //! trouble. Everything else is the frame's: one task a subject however many names want it, asking again with back-off and
-//! jitter, a full resync now and then, the last good answer during an outage, host names, and what is
-//! told to the binder.
+//! jitter, a check of those that are silent, a full resync now and then, the last good answer during an outage, also that of
+//! the process before, doubt of what comes back empty, host names, and what is told to the binder.
 
+mod belief;
+mod common;
 mod namer;
+pub mod params;
 mod set;
+mod show;
 mod subject;
 
 #[cfg(test)]
 mod tests;
 
+use common::Common;
 pub use namer::Discovered;
+pub use params::Params;
 pub(super) use set::Set;
+pub use show::Watched;
 pub use subject::Says;
+use subject::Subject;
 
 use async_trait::async_trait;
 use muxgate_wire::name::Path;

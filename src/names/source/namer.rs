@@ -1,10 +1,13 @@
 //! The namer that is made of a source: paths, and the subjects that they need.
 
-use super::subject::{Belief, Says, Subject};
-use super::{MAX_MEANINGS, Meaning, Source};
+use super::belief::Belief;
+use super::params::MAX_FOLLOWED;
+use super::show::Stand;
+use super::subject::{Hold, Subject};
+use super::{Common, MAX_MEANINGS, Meaning, Source};
 use crate::names::addr::Bound;
 use crate::names::namer::{Answer, Lookup, Namer};
-use crate::names::namers::dns::Hosts;
+use crate::names::namers::configured::Env;
 use dashmap::DashMap;
 use dashmap::mapref::entry::Entry;
 use futures_util::future::select_all;
@@ -12,80 +15,100 @@ use muxgate_wire::name::Path;
 use std::sync::Arc;
 use tokio::sync::watch;
 
-/// Subjects, and paths, of one namer that are followed at the same time.
-pub const MAX_FOLLOWED: usize = 100_000;
-
 /// A namer whose answers come from a source.
 pub struct Discovered {
     shared: Arc<Shared>,
 }
 
 pub(super) struct Shared {
-    prefix: Path,
+    common: Arc<Common>,
     source: Arc<dyn Source>,
-    hosts: Arc<Hosts>,
     subjects: DashMap<Path, Arc<Subject>>,
     paths: DashMap<Path, watch::Sender<Answer>>,
 }
 
 impl Discovered {
-    /// A namer for `prefix`, such as `/#/io.l5d.serversets`. Host names among members are followed through `hosts`, and tasks
-    /// run where its tasks do.
-    pub fn new(prefix: Path, source: impl Source, hosts: Arc<Hosts>) -> Self {
-        let (subjects, paths) = (DashMap::new(), DashMap::new());
-        Self { shared: Arc::new(Shared { prefix, source: Arc::new(source), hosts, subjects, paths }) }
+    /// A namer for `prefix`, such as `/#/io.l5d.serversets`. Host names among members are followed through the hosts of
+    /// `env`, and tasks run where theirs do.
+    pub fn new(prefix: Path, source: impl Source, env: &Env) -> Self {
+        let common = Arc::new(Common::new(prefix, env));
+        let (source, subjects, paths) = (Arc::new(source), DashMap::new(), DashMap::new());
+        let shared = Arc::new(Shared { common, source, subjects, paths });
+        env.watched.add(&shared);
+        let ages = Arc::downgrade(&shared);
+        shared.common.stats.age_from(move || {
+            let subjects = ages.upgrade()?.subjects();
+            subjects.iter().filter_map(|subject| subject.look(|state| state.age())).max()
+        });
+        Self { shared }
     }
 }
 
 impl Namer for Discovered {
     fn prefix(&self) -> &Path {
-        &self.shared.prefix
+        self.shared.prefix()
     }
 
     fn lookup(&self, path: &Path) -> Lookup {
-        let rest = path.skip(self.shared.prefix.len());
-        let meanings = match self.shared.source.meanings(&rest) {
+        let shared = &self.shared;
+        let rest = path.skip(shared.prefix().len());
+        let meanings = match shared.source.meanings(&rest) {
             Ok(meanings) if meanings.is_empty() => return Lookup::Fixed(Answer::NEG),
             Ok(meanings) => meanings,
             Err(why) => return Lookup::Fixed(Answer::Failed(format!("{path}: {why}"))),
         };
-        if self.shared.paths.len() >= MAX_FOLLOWED && !self.shared.paths.contains_key(path) {
-            return Lookup::Fixed(Answer::Failed(format!("more than {MAX_FOLLOWED} names are followed")));
+        if shared.paths.len() >= MAX_FOLLOWED && !shared.paths.contains_key(path) {
+            return Lookup::Fixed(full());
         }
-        let place = match self.shared.paths.entry(path.clone()) {
+        let place = match shared.paths.entry(path.clone()) {
             Entry::Occupied(known) => return Lookup::Live(known.get().subscribe()),
             Entry::Vacant(place) => place,
         };
-        let hold = |meaning: Meaning| {
-            let belief = self.shared.hold(&meaning);
-            (meaning, belief)
-        };
-        let mut held: Vec<_> = meanings.into_iter().take(MAX_MEANINGS).map(hold).collect();
-        let (to, answer) = watch::channel(self.shared.answer(path, &mut held));
+        let hold = |meaning: Meaning| Some(Held { hold: shared.hold(&meaning)?, meaning });
+        let held = meanings.into_iter().take(MAX_MEANINGS).map(hold).collect::<Option<Vec<_>>>();
+        let Some(mut held) = held else { return Lookup::Fixed(full()) };
+        let (to, answer) = watch::channel(shared.answer(path, &mut held));
         place.insert(to.clone());
-        let following = follow(Arc::clone(&self.shared), path.clone(), held, to);
-        self.shared.hosts.runtime().spawn(following);
+        let following = follow(Arc::clone(shared), path.clone(), held, to);
+        shared.common.hosts.runtime().spawn(following);
         Lookup::Live(answer)
     }
 }
 
-type Held = (Meaning, watch::Receiver<Belief>);
+fn full() -> Answer {
+    Answer::Failed(format!("more than {MAX_FOLLOWED} names are followed"))
+}
+
+struct Held {
+    meaning: Meaning,
+    hold: Hold,
+}
 
 impl Shared {
-    /// What is believed of a name; its subject is watched from now on, if it was not.
-    fn hold(self: &Arc<Self>, meaning: &Meaning) -> watch::Receiver<Belief> {
+    pub(super) fn prefix(&self) -> &Path {
+        &self.common.prefix
+    }
+
+    pub(super) fn subjects(&self) -> Vec<Arc<Subject>> {
+        self.subjects.iter().map(|subject| Arc::clone(subject.value())).collect()
+    }
+
+    /// What is believed of a name; its subject is watched from now on, if it was not. None, if there is no room for it.
+    fn hold(self: &Arc<Self>, meaning: &Meaning) -> Option<Hold> {
+        if self.subjects.len() >= MAX_FOLLOWED && !self.subjects.contains_key(&meaning.subject) {
+            return None;
+        }
         match self.subjects.entry(meaning.subject.clone()) {
             Entry::Occupied(known) => known.get().hold(&meaning.name),
             Entry::Vacant(place) => {
-                let subject = Subject::new(meaning.subject.clone(), Arc::clone(&self.hosts));
-                let belief = subject.hold(&meaning.name);
+                let subject = Subject::new(meaning.subject.clone(), Arc::clone(&self.common));
+                let hold = subject.hold(&meaning.name);
                 place.insert(Arc::clone(&subject));
-                let (source, shared) = (Arc::clone(&self.source), Arc::clone(self));
-                let forget = move |path: &Path| shared.forget(path);
-                self.hosts.runtime().spawn(async move {
-                    subject.follow(&*source, &Says::new(&subject), forget).await;
+                let shared = Arc::clone(self);
+                self.common.hosts.runtime().spawn(async move {
+                    subject.follow(&*shared.source, |path| shared.forget(path)).await;
                 });
-                belief
+                hold
             }
         }
     }
@@ -98,17 +121,17 @@ impl Shared {
     /// The first meaning that is not negative.
     fn answer(&self, path: &Path, held: &mut [Held]) -> Answer {
         let mut first = None;
-        for (meaning, belief) in held {
+        for Held { meaning, hold } in held {
             // All are marked as seen: one that is behind a hit now may be asked for by the next change.
-            let belief = belief.borrow_and_update();
+            let belief = hold.belief.borrow_and_update();
+            let used = self.prefix().len() + meaning.used;
             let answer = match &*belief {
                 Belief::Pending => Answer::Pending,
                 Belief::Failed(why) => Answer::Failed(why.clone()),
                 Belief::Neg => continue,
                 Belief::Members(addr) => Answer::bound(Bound {
-                    id: path.take(self.prefix.len() + meaning.used),
-                    residual: path.skip(self.prefix.len() + meaning.used),
-                    addr: addr.clone(),
+                    source: Some(Stand::new(&hold.subject, &meaning.name)),
+                    ..Bound::new(path.take(used), path.skip(used), addr.clone())
                 }),
             };
             first.get_or_insert(answer);
@@ -121,7 +144,7 @@ impl Shared {
 async fn follow(shared: Arc<Shared>, path: Path, mut held: Vec<Held>, to: watch::Sender<Answer>) {
     loop {
         let changed = {
-            let changes = held.iter_mut().map(|(_, belief)| Box::pin(belief.changed()));
+            let changes = held.iter_mut().map(|held| Box::pin(held.hold.belief.changed()));
             tokio::select! {
                 _ = select_all(changes) => true,
                 () = to.closed() => false,

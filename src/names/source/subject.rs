@@ -1,43 +1,24 @@
-//! One subject: what its source said of each name, and what is believed of it.
+//! One subject: asked for again and again, as long as somebody holds a name of it.
 //!
 //! ```text
-//!   asking ──▶ told ──▶ (changes) ──▶ cannot go on: outage ──▶ pause ──▶ asking
+//!   asking ──▶ told ──▶ (changes) ──▶ cannot go on, or is not there: outage ──▶ pause ──▶ asking
 //!                          └── resync ──▶ asking
 //! ```
 
-use super::{Member, Set, Source, SourceError};
-use crate::names::addr::Addr;
-use crate::names::namers::dns::Hosts;
+use super::belief::{Belief, State};
+use super::params::{
+    CHECK_WITHIN, FIRST_ANSWER, FIRST_PAUSE, LAST_ANSWER, LAST_PAUSE, LINGER, RESYNC, SELF_CHECK,
+};
+use super::{Common, Member, Source, SourceError};
+use futures_util::FutureExt;
+use futures_util::future::{Fuse, FusedFuture};
 use muxgate_rpc::life::jittered;
 use muxgate_wire::name::Path;
 use parking_lot::Mutex;
-use std::collections::HashMap;
 use std::pin::pin;
 use std::sync::Arc;
-use std::time::Duration;
-use tokio::sync::watch;
-use tokio::time::{Instant, sleep};
-
-/// Everything is asked for anew after this time at the latest, whatever was heard in between.
-pub const RESYNC: Duration = Duration::from_secs(300);
-
-/// A subject of which nobody holds a name is followed for this long: the next call may want it again.
-pub const LINGER: Duration = Duration::from_secs(30);
-
-/// First pause after a failure; it doubles with each further one.
-pub const FIRST_PAUSE: Duration = Duration::from_millis(250);
-
-/// Longest pause: an outage that ends is noticed within this time.
-pub const LAST_PAUSE: Duration = Duration::from_secs(4);
-
-/// What is believed of a name.
-#[derive(Clone, Debug)]
-pub(super) enum Belief {
-    Pending,
-    Failed(String),
-    Neg,
-    Members(watch::Receiver<Addr>),
-}
+use tokio::sync::{Notify, watch};
+use tokio::time::{Instant, sleep, sleep_until, timeout};
 
 /// What a source reports to.
 pub struct Says(Arc<Subject>);
@@ -49,158 +30,184 @@ impl Says {
 
     /// These are all names of the subject that have members; others have none.
     pub fn all(&self, names: impl IntoIterator<Item = (Path, Vec<Member>)>) {
-        self.0.told_all(names.into_iter().collect());
+        self.0.state.lock().told_all(names.into_iter().collect());
+        self.0.news.notify_one();
     }
 
     /// This is what one name has now; nothing: there is no such name any more.
     pub fn one(&self, name: &Path, members: Vec<Member>) {
-        self.0.told_one(name, members);
+        self.0.state.lock().told_one(name, members);
     }
 
     /// Nothing is new, and the source is well.
     pub fn alive(&self) {
-        self.0.state.lock().heard();
+        self.0.state.lock().heard = Some(Instant::now());
     }
 }
 
 pub(super) struct Subject {
     path: Path,
-    hosts: Arc<Hosts>,
+    common: Arc<Common>,
     state: Mutex<State>,
+    /// There is something to do before it would be time for it.
+    news: Notify,
+    /// The first one holds a name, or the last one does not any more.
+    held: Notify,
 }
 
-#[derive(Default)]
-struct State {
-    names: HashMap<Path, Name>,
-    /// Whether the source has told everything once.
-    told: bool,
-    /// Since when it cannot be asked, and why.
-    outage: Option<(Instant, String)>,
-    heard: Option<Instant>,
+/// A name that somebody wants. What is believed of it is [`Belief`].
+pub(super) struct Hold {
+    pub subject: Arc<Subject>,
+    pub belief: watch::Receiver<Belief>,
+    name: Path,
 }
 
-struct Name {
-    members: Vec<Member>,
-    set: Set,
-    belief: watch::Sender<Belief>,
-}
-
-impl State {
-    fn heard(&mut self) {
-        self.heard = Some(Instant::now());
-        self.outage = None;
-    }
-
-    /// What is believed of names without members.
-    fn otherwise(&self) -> Belief {
-        match (&self.outage, self.told) {
-            (Some((_, why)), _) => Belief::Failed(why.clone()),
-            (None, true) => Belief::Neg,
-            (None, false) => Belief::Pending,
+impl Drop for Hold {
+    fn drop(&mut self) {
+        let mut state = self.subject.state.lock();
+        state.release(&self.name);
+        if state.holds == 0 {
+            self.subject.held.notify_one();
         }
     }
 }
 
 impl Subject {
-    pub(super) fn new(path: Path, hosts: Arc<Hosts>) -> Arc<Self> {
-        Arc::new(Self { path, hosts, state: Mutex::default() })
+    pub(super) fn new(path: Path, common: Arc<Common>) -> Arc<Self> {
+        let state = Mutex::new(State::new(path.clone(), Arc::clone(&common)));
+        Arc::new(Self { path, common, state, news: Notify::new(), held: Notify::new() })
     }
 
-    /// What is believed of a name, and word of changes.
-    pub(super) fn hold(&self, name: &Path) -> watch::Receiver<Belief> {
+    pub(super) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    pub(super) fn look<T>(&self, look: impl FnOnce(&State) -> T) -> T {
+        look(&self.state.lock())
+    }
+
+    /// What is believed of a name, and word of changes. None, if there is no room for it.
+    pub(super) fn hold(self: &Arc<Self>, name: &Path) -> Option<Hold> {
         let mut state = self.state.lock();
-        let otherwise = state.otherwise();
-        let known = state.names.entry(name.clone()).or_insert_with(|| Name {
-            members: Vec::new(),
-            set: Set::new(),
-            belief: watch::Sender::new(otherwise.clone()),
-        });
-        known.belief.subscribe()
+        let belief = state.hold(name)?;
+        if state.is_asked() {
+            self.news.notify_one();
+        }
+        if state.holds == 1 {
+            self.held.notify_one();
+        }
+        Some(Hold { subject: Arc::clone(self), belief, name: name.clone() })
     }
 
-    /// Whether somebody holds a name.
+    /// Whether somebody holds a name, or the addresses of one.
     pub(super) fn is_held(&self) -> bool {
-        self.state.lock().names.values().any(|name| name.belief.receiver_count() > 0)
-    }
-
-    fn told_all(&self, mut all: HashMap<Path, Vec<Member>>) {
         let mut state = self.state.lock();
-        state.heard();
-        state.told = true;
-        let known: Vec<Path> = state.names.keys().cloned().collect();
-        for name in known {
-            let members = all.remove(&name).unwrap_or_default();
-            self.set(&mut state, &name, members);
-        }
-        for (name, members) in all {
-            self.set(&mut state, &name, members);
-        }
-    }
-
-    fn told_one(&self, name: &Path, members: Vec<Member>) {
-        let mut state = self.state.lock();
-        state.heard();
-        self.set(&mut state, name, members);
-    }
-
-    fn set(&self, state: &mut State, name: &Path, members: Vec<Member>) {
-        let otherwise = state.otherwise();
-        if members.is_empty() {
-            let Some(known) = state.names.get_mut(name) else { return };
-            known.members = members;
-            known.set.gone();
-            known.belief.send_replace(otherwise);
-            if known.belief.receiver_count() == 0 {
-                state.names.remove(name);
-            }
-            return;
-        }
-        let known = state.names.entry(name.clone()).or_insert_with(|| Name {
-            members: Vec::new(),
-            set: Set::new(),
-            belief: watch::Sender::new(Belief::Pending),
-        });
-        if known.members != members {
-            known.set.update(&members, &self.hosts);
-            known.members = members;
-        }
-        if !matches!(*known.belief.borrow(), Belief::Members(_)) {
-            known.belief.send_replace(Belief::Members(known.set.addr()));
-        }
-    }
-
-    fn failed(&self, error: &SourceError) {
-        let mut state = self.state.lock();
-        let since = state.outage.take().map_or_else(Instant::now, |(since, _)| since);
-        tracing::warn!(subject = self.path.as_str(), %error, "discovery cannot be asked; what is known goes on");
-        state.outage = Some((since, error.0.clone()));
-        let otherwise = state.otherwise();
-        for name in state.names.values().filter(|name| name.members.is_empty()) {
-            name.belief.send_replace(otherwise.clone());
-        }
+        state.sweep() || state.holds > 0
     }
 
     /// Follows the source until nobody holds a name any more and `forget` agrees.
-    pub(super) async fn follow(&self, source: &dyn Source, says: &Says, forget: impl Fn(&Path) -> bool) {
+    pub(super) async fn follow(self: &Arc<Self>, source: &dyn Source, forget: impl Fn(&Path) -> bool) {
+        tokio::select! {
+            () = self.unwanted(forget) => {}
+            () = self.ask_again_and_again(source) => {}
+        }
+    }
+
+    /// Ends when nobody has wanted it for a while and `forget` agrees.
+    async fn unwanted(&self, forget: impl Fn(&Path) -> bool) {
+        loop {
+            let idle = self.look(|state| (state.holds == 0).then_some(state.idle));
+            let Some(since) = idle else {
+                // Names may have been released whose addresses were still in use.
+                let _ = timeout(LINGER, self.held.notified()).await;
+                self.state.lock().sweep();
+                continue;
+            };
+            let place = self.common.linger();
+            if place.is_some() && since.elapsed() < LINGER {
+                let _ = timeout(LINGER - since.elapsed(), self.held.notified()).await;
+                continue;
+            }
+            if forget(&self.path) {
+                return;
+            }
+            let _ = timeout(LINGER, self.held.notified()).await;
+        }
+    }
+
+    async fn ask_again_and_again(self: &Arc<Self>, source: &dyn Source) {
         let mut pause = FIRST_PAUSE;
         loop {
             let began = Instant::now();
-            let mut asking = pin!(source.follow(&self.path, says));
-            let mut resync = pin!(sleep(jittered(RESYNC)));
-            let error = loop {
-                tokio::select! {
-                    error = &mut asking => break Some(error),
-                    () = &mut resync => break None,
-                    () = sleep(LINGER) => if !self.is_held() && forget(&self.path) { return },
-                }
+            let Some(error) = self.ask(source, began).await else {
+                self.common.stats.resyncs.add_one();
+                continue;
             };
-            let Some(error) = error else { continue };
-            if self.state.lock().heard.is_some_and(|heard| heard > began) {
+            if self.look(|state| state.told.is_some_and(|told| told >= began)) {
                 pause = FIRST_PAUSE;
             }
-            self.failed(&error);
+            if self.look(|state| state.outage.is_none()) {
+                let subject = self.path.as_str();
+                tracing::warn!(subject, %error, "discovery cannot be asked; what is known goes on");
+            }
+            self.state.lock().failed(&error.0);
             sleep(jittered(pause)).await;
             pause = (pause * 2).min(LAST_PAUSE);
         }
+    }
+
+    /// Asks, and hears what changes, until that cannot go on; none: it is time to ask anew.
+    async fn ask(self: &Arc<Self>, source: &dyn Source, began: Instant) -> Option<SourceError> {
+        let says = Says::new(self);
+        let mut asking = pin!(source.follow(&self.path, &says));
+        let mut resync = pin!(sleep(jittered(RESYNC)));
+        let mut checking = pin!(Fuse::terminated());
+        let silence = jittered(SELF_CHECK);
+        let mut checked = began;
+        loop {
+            let (told, next) = self.due(began);
+            if told.is_none_or(|told| told < began) && began.elapsed() >= LAST_ANSWER {
+                return Some(SourceError(format!("no answer within {} s", LAST_ANSWER.as_secs())));
+            }
+            let (is_asked, heard) = self.look(|state| (state.is_asked(), state.heard));
+            let check_at = heard.map_or(checked, |heard| heard.max(checked)) + silence;
+            let is_silent = told.is_some() && check_at <= Instant::now();
+            if (is_asked || is_silent) && checking.is_terminated() {
+                checking.set(self.check(source).fuse());
+            }
+            let next = if told.is_some() && !is_silent { next.min(check_at) } else { next };
+            tokio::select! {
+                error = &mut asking => return Some(error),
+                () = &mut resync => return None,
+                answer = &mut checking => {
+                    checked = Instant::now();
+                    match answer {
+                        Ok(()) => self.state.lock().checked(),
+                        Err(error) => return Some(error),
+                    }
+                }
+                () = sleep_until(next) => {}
+                () = self.news.notified() => {}
+            }
+        }
+    }
+
+    /// Does what is due; says when everything was told last, and when to look again.
+    fn due(&self, began: Instant) -> (Option<Instant>, Instant) {
+        let mut state = self.state.lock();
+        state.waited(began);
+        let doubts = state.end_doubts();
+        let first = [began + FIRST_ANSWER, began + LAST_ANSWER].into_iter().find(|at| *at > Instant::now());
+        let later = Instant::now() + LAST_ANSWER;
+        (state.told, [doubts, first].into_iter().flatten().min().unwrap_or(later))
+    }
+
+    async fn check(&self, source: &dyn Source) -> Result<(), SourceError> {
+        // It is never closed.
+        let _turn = self.common.checks.acquire().await;
+        self.common.stats.checks.add_one();
+        timeout(CHECK_WITHIN, source.check(&self.path)).await.unwrap_or_else(|_| {
+            Err(SourceError(format!("no answer within {} s to whether it is there", CHECK_WITHIN.as_secs())))
+        })
     }
 }

@@ -1,7 +1,7 @@
 //! Live bindings: who has a task, who ends when, and what is news.
 
 use super::fake::{Fake, namers, path};
-use crate::names::{BindState, Binder, Binding, Namer};
+use crate::names::{Base, BindState, Binder, Binding, Namer};
 use muxgate_wire::name::{Dtab, NameTree};
 use serde_json::json;
 use std::sync::Arc;
@@ -12,6 +12,10 @@ use tokio::sync::watch;
 
 fn dtab(text: &str) -> Dtab {
     Dtab::parse(text).unwrap()
+}
+
+fn base_of(text: &str) -> Base {
+    dtab(text).into()
 }
 
 /// Lets every task run until nothing is left to do.
@@ -31,16 +35,16 @@ fn shown(binding: &Binding) -> String {
     }
 }
 
-fn fake(table: serde_json::Value) -> (Arc<Fake>, Binder, watch::Sender<Dtab>) {
+fn fake(table: serde_json::Value) -> (Arc<Fake>, Binder, watch::Sender<Base>) {
     let fake = Fake::new("/#/ns", &table);
-    let (base, receiver) = watch::channel(dtab("/svc => /#/ns"));
+    let (base, receiver) = watch::channel(base_of("/svc => /#/ns"));
     let binder = Binder::new(namers([fake.clone() as Arc<dyn Namer>]), receiver);
     (fake, binder, base)
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_fixed_name_has_no_task_and_still_follows_the_base_table() {
-    let (base, receiver) = watch::channel(dtab("/svc => /$/inet/127.0.0.1/80"));
+    let (base, receiver) = watch::channel(base_of("/svc => /$/inet/127.0.0.1/80"));
     let binder = Binder::new(namers([]), receiver);
     settle().await;
     let before = tasks();
@@ -49,12 +53,12 @@ async fn a_fixed_name_has_no_task_and_still_follows_the_base_table() {
     assert_eq!(tasks(), before);
     assert_eq!(shown(&bindings[7]), "/$/inet/127.0.0.1/80 + /7");
     let mut watch = bindings[7].watch();
-    base.send(dtab("/svc => /$/inet/127.0.0.1/81")).unwrap();
+    base.send(base_of("/svc => /$/inet/127.0.0.1/81")).unwrap();
     settle().await;
     assert!(bindings.iter().enumerate().all(|(n, b)| shown(b) == format!("/$/inet/127.0.0.1/81 + /{n}")));
     assert!(watch.has_changed().unwrap());
     watch.mark_unchanged();
-    base.send(dtab("/svc => /$/inet/127.0.0.1/81; /other => !")).unwrap();
+    base.send(base_of("/svc => /$/inet/127.0.0.1/81; /other => !")).unwrap();
     settle().await;
     assert!(!watch.has_changed().unwrap(), "an equal tree is not passed on again");
 }
@@ -66,10 +70,10 @@ async fn a_binding_moves_between_rest_and_task() {
     let before = tasks();
     let binding = binder.bind(&path("/svc/x"), &Dtab::empty());
     assert_eq!((shown(&binding).as_str(), tasks()), ("/#/ns/x", before + 1));
-    base.send(dtab("/svc => /$/nil")).unwrap();
+    base.send(base_of("/svc => /$/nil")).unwrap();
     settle().await;
     assert_eq!((shown(&binding).as_str(), tasks()), ("$", before));
-    base.send(dtab("/svc => /#/ns")).unwrap();
+    base.send(base_of("/svc => /#/ns")).unwrap();
     settle().await;
     assert_eq!((shown(&binding).as_str(), tasks()), ("/#/ns/x", before + 1));
     fake.set("/x", json!("neg"));
@@ -83,7 +87,7 @@ async fn a_binding_moves_between_rest_and_task() {
 #[tokio::test(start_paused = true)]
 async fn a_fixed_base_table_needs_no_task_at_all() {
     let before = tasks();
-    let (base, receiver) = watch::channel(dtab("/svc => /$/inet/127.0.0.1/80 & /$/fail | ~"));
+    let (base, receiver) = watch::channel(base_of("/svc => /$/inet/127.0.0.1/80 & /$/fail | ~"));
     drop(base);
     let binder = Binder::new(namers([]), receiver);
     let binding = binder.bind(&path("/svc"), &Dtab::empty());

@@ -1,5 +1,6 @@
 //! A namer with a table, as `tests/golden/dtab-cases.json` describes it, and a resolver that knows few hosts.
 
+use crate::names::namers::configured::Env;
 use crate::names::namers::dns::{Found, Hosts, Resolve};
 use crate::names::namers::live::Live;
 use crate::names::namers::system;
@@ -63,7 +64,7 @@ impl Fake {
                 "empty" => Answer::Ok(NameTree::Empty),
                 "fail" => Answer::Ok(NameTree::Fail),
                 "pending" => Answer::Pending,
-                _ => Answer::bound(Bound { id: self.prefix.concat(key), residual, addr: addr.clone() }),
+                _ => Answer::bound(Bound::new(self.prefix.concat(key), residual, addr.clone())),
             },
             Value::Object(object) => match (object.get("failed"), object.get("tree")) {
                 (Some(why), _) => Answer::Failed(why.as_str().unwrap().to_string()),
@@ -102,7 +103,7 @@ impl Resolve for NoHosts {
 
 /// The system namers, and behind them these.
 pub fn namers(more: impl IntoIterator<Item = Arc<dyn Namer>>) -> Namers {
-    system(&Hosts::new(NoHosts)).into_iter().chain(more).collect()
+    system(&Env::new(Hosts::new(NoHosts))).into_iter().chain(more).collect()
 }
 
 /// The fakes of a case, by prefix.

@@ -1,7 +1,8 @@
 //! Host names: asked again in time, the last good addresses kept, and nothing asked for nobody.
 
 use super::fake::path;
-use crate::names::namers::dns::{EARLIEST, Found, Hosts, LATEST, Resolve, System};
+use crate::names::namers::configured::Env;
+use crate::names::namers::dns::{DOUBT, EARLIEST, Found, Hosts, LATEST, Resolve};
 use crate::names::namers::system;
 use crate::names::{Addr, Answer, Bound, Lookup, Named, Namers};
 use async_trait::async_trait;
@@ -41,7 +42,7 @@ fn ips(last: u8, ttl: Duration) -> Found {
 
 fn script(found: Found) -> (Script, Namers) {
     let script = Script(Arc::new(Mutex::new((found, 0))));
-    (script.clone(), system(&Hosts::new(script)).into_iter().collect())
+    (script.clone(), system(&Env::new(Hosts::new(script))).into_iter().collect())
 }
 
 fn bound(namers: &Namers, name: &str) -> Bound {
@@ -109,8 +110,11 @@ async fn failing_to_ask_keeps_the_last_good_and_no_such_host_does_not() {
     script.say(Found::Failed("again".into()));
     sleep(LATEST).await;
     assert_eq!(members(&bound), "192.0.2.1:80");
-    script.say(Found::Neg);
+    script.say(ips(2, LATEST));
     sleep(EARLIEST).await;
+    assert_eq!(members(&bound), "192.0.2.2:80");
+    script.say(Found::Neg);
+    sleep(LATEST).await;
     assert_eq!(members(&bound), "Neg");
 }
 
@@ -139,10 +143,23 @@ async fn a_fixed_host_is_asked_until_it_answers() {
     assert_eq!((members(&bound).as_str(), script.asked()), ("192.0.2.1:80", asked));
 }
 
-#[tokio::test]
-async fn localhost_comes_from_the_hosts_file() {
-    match System::new().resolve("localhost").await {
-        Found::Ips(ips, _) => assert!(ips.iter().all(IpAddr::is_loopback) && !ips.is_empty()),
-        other => panic!("{other:?}"),
-    }
+#[tokio::test(start_paused = true)]
+async fn a_host_that_is_gone_after_an_outage_is_doubted_for_a_while() {
+    let (script, namers) = script(ips(1, LATEST));
+    let bound = bound(&namers, "/$/inet/web/80");
+    sleep(EARLIEST).await;
+    script.say(Found::Failed("away".into()));
+    sleep(LATEST).await;
+    script.say(Found::Neg);
+    sleep(DOUBT).await;
+    assert_eq!(members(&bound), "192.0.2.1:80");
+    sleep(LATEST * 2).await;
+    assert_eq!(members(&bound), "Neg");
+    // Without an outage before it, the word is believed at once.
+    script.say(ips(2, LATEST));
+    sleep(LATEST).await;
+    assert_eq!(members(&bound), "192.0.2.2:80");
+    script.say(Found::Neg);
+    sleep(LATEST).await;
+    assert_eq!(members(&bound), "Neg");
 }

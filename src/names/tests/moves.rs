@@ -3,7 +3,7 @@
 use super::fake::{NoHosts, namers, path};
 use crate::names::namers::dns::Hosts;
 use crate::names::namers::fs::Fs;
-use crate::names::{BindState, Binder, Binding, Bound, Namer};
+use crate::names::{Base, BindState, Binder, Binding, Bound, Namer};
 use muxgate_wire::name::{Dtab, NameTree, shares};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -47,7 +47,9 @@ async fn changed(watch: &mut watch::Receiver<BindState>) {
 async fn bc_16_a_negative_branch_leaves_the_union_with_its_weight() {
     let folder = tempfile::tempdir().unwrap();
     std::fs::write(folder.path().join("web"), "127.0.0.1 8001\n127.0.0.1 8002\n").unwrap();
-    let table = |host: &str| Dtab::parse(format!("/srv => /#/fs; /host => {host}; /svc => /host")).unwrap();
+    let table = |host: &str| {
+        Base::from(Dtab::parse(format!("/srv => /#/fs; /host => {host}; /svc => /host")).unwrap())
+    };
     let (base, receiver) = watch::channel(table("/srv & /srv/absent"));
     let fs = Fs::new(path("/#/fs"), folder.path(), Hosts::new(NoHosts));
     let binder = Binder::new(namers([Arc::new(fs) as Arc<dyn Namer>]), receiver);

@@ -3,7 +3,9 @@
 //! A handle is looked up once, when a listener, route or endpoint is built, and kept. A series lives as long as a handle
 //! of it: what is gone leaves no line behind. Labels come from outside, so their number and length have bounds.
 
+mod base;
 pub mod calls;
+mod discovery;
 pub mod exceptions;
 pub mod latency;
 mod series;
@@ -11,13 +13,15 @@ mod table;
 #[cfg(test)]
 mod tests;
 
+pub use base::TableStats;
 pub use calls::{Call, Calls, Outcome, Totals};
+pub use discovery::DiscoveryStats;
 pub use series::{
     CertificateStats, Counter, EndpointStats, Gauge, ListenerStats, OpenConnection, RouteStats, SpanStats,
 };
 
 use std::net::SocketAddr;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use table::Table;
 
 /// How many series there may be, and how long their labels.
@@ -34,6 +38,8 @@ pub struct Limits {
 }
 
 impl Limits {
+    /// More namers than anyone configures.
+    pub const DISCOVERIES: usize = 100;
     /// More listeners than anyone configures.
     pub const LISTENERS: usize = 100;
     /// A series of a route takes some 2 KB of memory and 40 lines of text.
@@ -64,15 +70,18 @@ pub const UNKNOWN: &str = "unknown";
 #[derive(Debug)]
 pub struct Registry {
     label: usize,
+    discoveries: Table<Arc<str>, DiscoveryStats>,
     listeners: Table<Arc<str>, ListenerStats>,
     routes: Table<Arc<str>, RouteStats>,
     endpoints: Table<(Arc<str>, SocketAddr), EndpointStats>,
+    other_discovery: Arc<DiscoveryStats>,
     other_listener: Arc<ListenerStats>,
     other_route: Arc<RouteStats>,
     unknown_route: Arc<RouteStats>,
     other_endpoint: Arc<EndpointStats>,
     spans: Arc<SpanStats>,
     certificates: Arc<CertificateStats>,
+    base: OnceLock<Arc<TableStats>>,
 }
 
 impl Registry {
@@ -80,15 +89,18 @@ impl Registry {
     pub fn new(limits: Limits) -> Arc<Self> {
         Arc::new(Self {
             label: limits.label,
+            discoveries: Table::new(Limits::DISCOVERIES),
             listeners: Table::new(limits.listeners),
             routes: Table::new(limits.routes),
             endpoints: Table::new(limits.endpoints),
+            other_discovery: Arc::new(DiscoveryStats::new(OTHER.into())),
             other_listener: Arc::new(ListenerStats::new(OTHER.into())),
             other_route: Arc::new(RouteStats::new(OTHER.into())),
             unknown_route: Arc::new(RouteStats::new(UNKNOWN.into())),
             other_endpoint: Arc::new(EndpointStats::new(OTHER.into(), None)),
             spans: Arc::new(SpanStats::default()),
             certificates: Arc::new(CertificateStats::default()),
+            base: OnceLock::new(),
         })
     }
 
@@ -119,6 +131,18 @@ impl Registry {
         series.unwrap_or_else(|| Arc::clone(&self.other_endpoint))
     }
 
+    /// The numbers of a namer that watches a source, by its prefix.
+    pub fn discovery(&self, prefix: &str) -> Arc<DiscoveryStats> {
+        let label = self.cut(prefix);
+        let series = self.discoveries.get(Arc::clone(&label), || DiscoveryStats::new(label));
+        series.unwrap_or_else(|| Arc::clone(&self.other_discovery))
+    }
+
+    /// All namers that watch a source, by prefix; those beyond the bound are not shown.
+    pub fn discoveries(&self) -> Vec<Arc<DiscoveryStats>> {
+        self.discoveries.live()
+    }
+
     /// The numbers of spans.
     pub fn spans(&self) -> &Arc<SpanStats> {
         &self.spans
@@ -127,6 +151,16 @@ impl Registry {
     /// The numbers of certificates.
     pub fn certificates(&self) -> &Arc<CertificateStats> {
         &self.certificates
+    }
+
+    /// The numbers of the base table that is followed in a store; shown from now on.
+    pub fn follow_base(&self) -> Arc<TableStats> {
+        Arc::clone(self.base.get_or_init(Arc::default))
+    }
+
+    /// The same, if a table is followed.
+    pub fn base(&self) -> Option<&Arc<TableStats>> {
+        self.base.get()
     }
 
     /// All listeners that live, by name; `other` only once it is used.

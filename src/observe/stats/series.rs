@@ -91,6 +91,8 @@ pub struct ListenerStats {
     pub limited: Causes,
     /// TLS handshakes that failed, and connections in clear that had to begin with one.
     pub tls_failures: Causes,
+    /// What became of its announcements: `joined`, `failed`, `lost`, `left`.
+    pub announcements: Causes,
 }
 
 impl ListenerStats {
@@ -104,6 +106,7 @@ impl ListenerStats {
             decode_errors: Causes::default(),
             limited: Causes::default(),
             tls_failures: Causes::default(),
+            announcements: Causes::default(),
         }
     }
 

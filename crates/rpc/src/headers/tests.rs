@@ -1,6 +1,7 @@
 use super::*;
 use crate::Payload;
 use muxgate_wire::mux::context::TraceContext;
+use muxgate_wire::name::Dtab;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 const ID: &str = "463ac35c9f6413ad";
@@ -190,4 +191,34 @@ fn application_headers_are_bounded() {
     assert!(reply_from_info(&info(&[("a", &huge)])).is_empty());
     let (_, _, ctx) = from_info(&info(&[("client-id", &huge)]), Instant::now()).unwrap();
     assert_eq!(ctx.client_id, None);
+}
+
+#[test]
+fn delegations_of_all_forms_are_one_table() {
+    let read = |pairs: &[(&str, &str)]| from_info(&info(pairs), Instant::now());
+    let all = [
+        ("L5D-dtab", "/a => /user"),
+        ("x-dtab-01-a", "L2I="),
+        ("X-Dtab-00-A", "L2E="),
+        ("dtab-local", "/a => /local, /c => /d"),
+        ("x-dtab-00-b", "L2I="),
+        ("X-DTAB-01-B", "L2M="),
+        ("l5d-ctx-dtab", "/a => /carried"),
+        ("l5d-dtab", "/a => /user/too"),
+    ];
+    let (_, dtab, ctx) = read(&all).unwrap();
+    let table = "/a=>/b;/b=>/c;/a=>/local;/c=>/d;/a=>/carried;/a=>/user;/a=>/user/too";
+    assert_eq!(Dtab::from_pairs(&dtab).unwrap().to_string(), table);
+    assert!(ctx.rest.is_empty(), "none of them is an application header");
+    for bad in [
+        &[("x-dtab-00-a", "L2E=")][..],
+        &[("x-dtab-00-a", "L2E="), ("x-dtab-00-b", "?")],
+        &[("x-dtab-00-a", "L2E="), ("x-dtab-00-b", "L2IgOyAvYyA9PiAvZA==")],
+        &[("dtab-local", "/a => /b, bad")],
+        &[("l5d-ctx-dtab", "/a => /b, /c => /d")],
+    ] {
+        assert!(read(bad).is_err(), "{bad:?}");
+    }
+    let (_, dtab, ctx) = read(&[("x-dtab-0-a", "L2E="), ("x-dtab-00-c", "x"), ("x-dtab", "y")]).unwrap();
+    assert!(dtab.is_empty() && ctx.rest.len() == 1);
 }

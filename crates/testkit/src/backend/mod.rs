@@ -299,6 +299,11 @@ impl Backend {
         calls(&self.shared.events.borrow()).cloned().collect()
     }
 
+    /// How many calls came in.
+    pub fn count(&self) -> usize {
+        calls(&self.shared.events.borrow()).count()
+    }
+
     /// Waits until `look` makes something of what has happened.
     ///
     /// # Panics

@@ -1,7 +1,7 @@
 //! Thrift peers in other languages: the programs of `tests/peers/programs`, whose README says what they do. They are
 //! built below the cargo target folder, at the first use and again when their sources change.
 
-mod build;
+pub(crate) mod build;
 mod programs;
 
 use crate::finagle::CLIENT_LIMIT;

@@ -12,7 +12,7 @@ error: the file has no `dtab`
   |
 1 |
   | ^
-  = help: without it no name leads anywhere; for example `dtab: /svc => /#/io.l5d.fs`
+  = help: without it no name leads anywhere; for example `dtab: /svc => /#/io.l5d.fs`, or follow a `store`
 
 error: the file has no `listeners`
  --> gate.yaml:1:1

@@ -1,13 +1,17 @@
 //! Files with mistakes, and every word of what is said about them. Each message was judged by one question: does
 //! somebody who has never seen the program know what to write now?
 
+mod dns;
 mod edges;
 mod form;
 mod listeners;
 mod names;
 mod overlay;
+mod overrides;
 mod rules;
+mod store;
 mod tls;
+mod zookeeper;
 
 use crate::config::parse;
 
@@ -20,10 +24,21 @@ struct Case {
 
 #[test]
 fn every_mistake_is_explained() {
-    for Case { about, file, said } in
-        [form::CASES, listeners::CASES, names::CASES, rules::CASES, edges::CASES, tls::CASES, overlay::CASES]
-            .into_iter()
-            .flatten()
+    for Case { about, file, said } in [
+        form::CASES,
+        listeners::CASES,
+        names::CASES,
+        rules::CASES,
+        edges::CASES,
+        tls::CASES,
+        overlay::CASES,
+        overrides::CASES,
+        store::CASES,
+        zookeeper::CASES,
+        dns::CASES,
+    ]
+    .into_iter()
+    .flatten()
     {
         let report = match parse("gate.yaml", file) {
             Ok(plan) => format!("taken: {plan:?}"),

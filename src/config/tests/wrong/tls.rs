@@ -63,19 +63,19 @@ error: `SSLv3` is not spoken
         about: "nobody to believe and no name to ask for",
         file: "dtab: ''\nlisteners: [{port: 1}]\nclients:\n- tls: {}\n",
         said: r#"
-error: `tls` of an entry of `clients` has no `trustCertsBundle`
- --> gate.yaml:4:8
-  |
-4 | - tls: {}
-  |        ^
-  = help: `trustCertsBundle` names the authorities that are believed (those of the system are not); `disableValidation: true` believes anybody
-
 error: `tls` of an entry of `clients` has no `commonName`
  --> gate.yaml:4:8
   |
 4 | - tls: {}
   |        ^
   = help: services must show a certificate for it, such as `commonName: users.example.org`
+
+error: `tls` of an entry of `clients` has no `trustCertsBundle`
+ --> gate.yaml:4:8
+  |
+4 | - tls: {}
+  |        ^
+  = help: `trustCertsBundle` names the authorities that are believed (those of the system are not); `disableValidation: true` believes anybody
 
 2 errors
 "#,

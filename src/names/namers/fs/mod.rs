@@ -103,11 +103,11 @@ fn find(nodes: &Nodes, prefix: &Path, path: &Path) -> Answer {
         match nodes.get(&rest.take(used)) {
             Some(Node::Folder) => {}
             Some(Node::File(file)) => {
-                return Answer::bound(Bound {
-                    id: path.take(prefix.len() + used),
-                    residual: rest.skip(used),
-                    addr: file.set.addr(),
-                });
+                return Answer::bound(Bound::new(
+                    path.take(prefix.len() + used),
+                    rest.skip(used),
+                    file.set.addr(),
+                ));
             }
             Some(Node::Gone(_)) | None => break,
         }

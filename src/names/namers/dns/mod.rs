@@ -1,11 +1,18 @@
 //! Host names: asked again as their TTL demands, at least every few seconds; the last good addresses stay while the
-//! resolver cannot be reached. One task a host and port, as long as somebody holds its addresses.
+//! servers cannot be asked, and for a while also when such an outage ends with the word that there is no such host. One task a host and port, as long as somebody holds its addresses.
+
+mod client;
+mod files;
+
+#[cfg(test)]
+mod tests;
+
+pub use client::{Client, Params, Srv};
 
 use crate::names::addr::{Addr, EndpointAddr, publish};
 use async_trait::async_trait;
 use dashmap::DashMap;
 use dashmap::mapref::entry::Entry;
-use hickory_resolver::TokioResolver;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
@@ -18,6 +25,9 @@ pub const LATEST: Duration = Duration::from_secs(5);
 
 /// And not before this time, also when its TTL is 0.
 pub const EARLIEST: Duration = Duration::from_secs(1);
+
+/// How long it is not believed that a host is gone, if that is the first thing that is heard after an outage.
+pub const DOUBT: Duration = Duration::from_secs(60);
 
 /// Host and port pairs that are followed at the same time.
 pub const MAX_HOSTS: usize = 10_000;
@@ -38,41 +48,6 @@ pub enum Found {
 pub trait Resolve: Send + Sync {
     /// Asks for a host.
     async fn resolve(&self, host: &str) -> Found;
-}
-
-/// The resolver of the system's configuration, hosts file included.
-pub struct System(Result<TokioResolver, String>);
-
-impl System {
-    /// Reads the system's configuration. If it cannot be read, every answer is failed and says why.
-    pub fn new() -> Self {
-        let built = TokioResolver::builder_tokio().and_then(|builder| builder.build());
-        Self(built.map_err(|e| format!("no DNS: {e}")))
-    }
-}
-
-impl Default for System {
-    fn default() -> Self {
-        Self::new()
-    }
-}
-
-#[async_trait]
-impl Resolve for System {
-    async fn resolve(&self, host: &str) -> Found {
-        let resolver = match &self.0 {
-            Ok(resolver) => resolver,
-            Err(why) => return Found::Failed(why.clone()),
-        };
-        if hickory_resolver::proto::rr::Name::from_utf8(host).is_err() {
-            return Found::Neg;
-        }
-        match resolver.lookup_ip(host).await {
-            Ok(found) => Found::Ips(found.iter().collect(), Instant::from_std(found.valid_until())),
-            Err(error) if error.is_nx_domain() || error.is_no_records_found() => Found::Neg,
-            Err(error) => Found::Failed(format!("{host}: {error}")),
-        }
-    }
 }
 
 /// The hosts that somebody follows.
@@ -128,6 +103,7 @@ impl Hosts {
 
 async fn ask_again_and_again(hosts: Arc<Hosts>, key: Key, to: watch::Sender<Addr>) {
     let (host, port, once) = &key;
+    let mut outage = Outage::default();
     loop {
         let found = tokio::select! {
             found = hosts.resolve.resolve(host) => found,
@@ -144,7 +120,9 @@ async fn ask_again_and_again(hosts: Arc<Hosts>, key: Key, to: watch::Sender<Addr
             Found::Failed(_) => EARLIEST,
         };
         let done = *once && matches!(found, Found::Ips(..));
-        publish(&to, addr_of(found, *port));
+        if outage.believes(&found, matches!(*to.borrow(), Addr::Bound(_))) {
+            publish(&to, addr_of(found, *port));
+        }
         let next = Instant::now() + wait;
         loop {
             tokio::select! {
@@ -156,6 +134,32 @@ async fn ask_again_and_again(hosts: Arc<Hosts>, key: Key, to: watch::Sender<Addr
                 }
             }
         }
+    }
+}
+
+/// Whether the servers were away: they may come back before what they know does.
+#[derive(Default)]
+enum Outage {
+    #[default]
+    None,
+    Away,
+    /// They are back, and say since then that there is no such host.
+    Doubted(Instant),
+}
+
+impl Outage {
+    /// Whether what was found is passed on; `known`: the host had addresses.
+    fn believes(&mut self, found: &Found, known: bool) -> bool {
+        *self = match (found, &self) {
+            (Found::Ips(..), _) => Self::None,
+            (Found::Failed(_), Self::None) => Self::Away,
+            (Found::Failed(_), _) => return true,
+            (Found::Neg, Self::None) => return true,
+            (Found::Neg, Self::Away) if known => Self::Doubted(Instant::now()),
+            (Found::Neg, Self::Doubted(since)) if known && since.elapsed() < DOUBT => return false,
+            (Found::Neg, _) => Self::None,
+        };
+        !matches!(self, Self::Doubted(_))
     }
 }
 
