@@ -108,7 +108,7 @@ fn daemon_set(fields: &Fields<'_>) -> Option<Transformer> {
     let api = Params { base: format!("http://{host}:{k8s_port}"), tls: None, credentials: Credentials::None };
     let elements = [namespace?, port?, service?].map(str::as_bytes);
     Some(Transformer::DaemonSet {
-        api: k8s::Params { api, namespace: None, label: None },
+        api: Box::new(k8s::Params { api, namespace: None, label: None }),
         gateways: Path::from_elements(elements).ok()?,
         bits: bits(fields),
     })
