@@ -17,6 +17,7 @@ mod forms;
 mod garbage;
 mod hostile;
 mod info;
+mod kubernetes;
 mod leases;
 mod limits;
 mod matching;
