@@ -1,5 +1,6 @@
 //! `namers`: the list, and a file for each kind.
 
+mod consul;
 mod dnssrv;
 mod etcd;
 mod fs;
@@ -20,8 +21,16 @@ struct Kind {
     read: fn(&Fields<'_>) -> Option<Discovery>,
 }
 
-const KINDS: &[&Kind] =
-    &[&fs::KIND, &dnssrv::KIND, &etcd::KIND, &rewrite::KIND, &k8s::KIND, &k8s::KIND_NS, &serversets::KIND];
+const KINDS: &[&Kind] = &[
+    &fs::KIND,
+    &dnssrv::KIND,
+    &etcd::KIND,
+    &rewrite::KIND,
+    &k8s::KIND,
+    &k8s::KIND_NS,
+    &serversets::KIND,
+    &consul::KIND,
+];
 
 /// Items whose kind is not known: only that is said of them.
 const UNKNOWN: Shape = Shape { what: "a namer", keys: &["kind"], strangers: &[] };

@@ -2,7 +2,7 @@
 
 use super::dns::{self, Hosts};
 use super::serversets::{self, Serversets};
-use super::{dnssrv, etcd, fs, k8s, pattern};
+use super::{consul, dnssrv, etcd, fs, k8s, pattern};
 use crate::names::namer::Namer;
 use crate::names::source::{self, Discovered, Watched};
 use crate::observe::Registry;
@@ -57,6 +57,8 @@ impl Env {
 /// What a namer asks, and how.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Discovery {
+    /// `io.l5d.consul`: services of Consul.
+    Consul(consul::Params),
     /// `io.l5d.etcd`: keys in etcd.
     Etcd(etcd::Params),
     /// `io.l5d.fs`: a folder in which each file is a service.
@@ -79,6 +81,10 @@ impl Discovery {
     pub fn build(&self, prefix: Path, env: &Env) -> Result<Arc<dyn Namer>, String> {
         let env = &Env { asks: self.to_string().into(), ..env.clone() };
         Ok(match self {
+            Self::Consul(params) => {
+                let source = consul::Consul::new(params).map_err(|error| error.text)?;
+                Arc::new(Discovered::new(prefix, source, env))
+            }
             Self::Etcd(params) => {
                 let source = etcd::EtcdSource::new(params).map_err(|error| error.text)?;
                 Arc::new(Discovered::new(prefix, source, env))
@@ -102,6 +108,7 @@ impl Discovery {
     /// What is allowed and yet hardly meant.
     pub fn doubt(&self) -> Option<String> {
         match self {
+            Self::Consul(params) => params.doubt(),
             Self::Fs(params) => params.doubt(),
             Self::DnsSrv(_) | Self::Rewrite(_) => None,
             Self::K8s(params) => params.doubt(),
@@ -114,6 +121,7 @@ impl Discovery {
 impl fmt::Display for Discovery {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
+            Self::Consul(params) => params.fmt(f),
             Self::Etcd(params) => params.fmt(f),
             Self::Fs(params) => params.fmt(f),
             Self::DnsSrv(params) => params.fmt(f),

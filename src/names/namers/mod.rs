@@ -3,6 +3,7 @@
 
 pub mod configured;
 pub mod constant;
+pub mod consul;
 pub mod dns;
 pub mod dnssrv;
 pub mod etcd;
