@@ -10,6 +10,7 @@ mod cancel;
 mod cases;
 mod classes;
 mod compression;
+mod consul;
 mod contexts;
 mod discovery;
 mod drain;

@@ -8,6 +8,7 @@ pub mod backend;
 pub mod caller;
 pub mod certs;
 pub mod collector;
+pub mod consul;
 pub mod dnsmasq;
 pub mod drill;
 pub mod etcd;
@@ -40,6 +41,7 @@ pub mod zookeeper;
 
 pub use backend::Backend;
 pub use caller::Caller;
+pub use consul::Consul;
 pub use etcd::Etcd;
 pub use front::Front;
 pub use gateway::Gateway;
