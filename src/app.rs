@@ -244,9 +244,7 @@ fn env(plan: &Plan, kept: Arc<Kept>, registry: Arc<Registry>) -> Env {
 pub fn namers(plan: &Plan, env: &Env) -> Result<Vec<Arc<dyn Namer>>, StartError> {
     let mut all = namers::system(env);
     for namer in plan.namers() {
-        let prefix = Path::parse("/#").unwrap_or_default().concat(&namer.prefix);
-        let built = namer.discovery.build(prefix, env);
-        all.push(built.map_err(|why| StartError(format!("the namer {}: {why}", namer.prefix)))?);
+        all.push(namer.start(env).map_err(StartError)?);
     }
     Ok(all)
 }

@@ -44,7 +44,7 @@ fn write(plan: &Plan, out: &mut String) -> std::fmt::Result {
         }
     }
     for namer in plan.namers() {
-        writeln!(out, "  names below /#{} are {}", namer.prefix, namer.discovery)?;
+        writeln!(out, "  names below /#{} are {}", namer.prefix, namer)?;
     }
     if let Some(store) = plan.store() {
         let over = if plan.dtab().is_empty() { "" } else { "; over it" };

@@ -9,16 +9,19 @@ pub use tables::{
 pub use tls::{ClientTls, CommonName, ListenerTls};
 
 use crate::flow::{accept, address, admit, bind, choose, dispatch};
+use crate::names;
 use crate::names::announce;
-use crate::names::namers::configured::Discovery;
+use crate::names::namers::configured::{Discovery, Env};
 use crate::names::namers::dns;
 use crate::names::namers::pattern::Pattern;
 use crate::names::table;
+use crate::names::transform::Transformer;
 use muxgate_rpc::tls::ClientFiles;
 use muxgate_wire::mux::handshake::CompressionLevel;
 use muxgate_wire::name::{Dtab, Path, Prefix};
 use muxgate_wire::thrift::Protocol;
 use std::collections::HashSet;
+use std::fmt;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -81,6 +84,29 @@ pub struct Namer {
     pub prefix: Path,
     /// What it asks.
     pub discovery: Discovery,
+    /// What stands between it and the table, in the order in which they are applied.
+    pub transformers: Vec<Transformer>,
+}
+
+impl Namer {
+    /// Starts the namer, with its transformers in front. Must be called on a runtime.
+    ///
+    /// # Errors
+    /// What cannot be used at all, and whose it is.
+    pub fn start(&self, env: &Env) -> Result<Arc<dyn names::Namer>, String> {
+        let prefix = Path::parse("/#").unwrap_or_default().concat(&self.prefix);
+        let wrong = |why| format!("the namer {}: {why}", self.prefix);
+        let plain = self.discovery.build(prefix, env).map_err(wrong)?;
+        self.transformers.iter().try_fold(plain, |namer, change| change.before(namer, env).map_err(wrong))
+    }
+}
+
+/// As in "names below /#/x are ...".
+impl fmt::Display for Namer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.discovery.fmt(f)?;
+        self.transformers.iter().try_for_each(|transformer| write!(f, ", {transformer}"))
+    }
 }
 
 /// A place where listeners announce themselves, reached by names below `/#` and its prefix.

@@ -90,7 +90,8 @@ fn discoveries(out: &mut Out<'_>, all: &[Arc<DiscoveryStats>]) -> Result<(), Err
     let age =
         |s: &Arc<DiscoveryStats>| s.oldest().map(|age| i64::try_from(age.as_millis()).unwrap_or(i64::MAX));
     out.gauge("muxgate_discovery_oldest_answer_ms", help, all, labels, age)?;
-    let counters: [(&str, &str, fn(&DiscoveryStats) -> &Counter); 5] = [
+    type Read = fn(&DiscoveryStats) -> &Counter;
+    let counters: [(&str, &str, Read); 5] = [
         ("failures", "Times that a source could not go on", |s| &s.failures),
         ("resyncs", "Times that all was asked for anew without need", |s| &s.resyncs),
         ("checks", "Times that a silent source was asked whether it is there", |s| &s.checks),

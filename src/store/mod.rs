@@ -29,7 +29,6 @@ use crate::names::namers::configured::Env;
 use api::Api;
 use gateways::Gateways;
 use muxgate_rpc::tls::{LOOK_EVERY, ServerTls};
-use muxgate_wire::name::Path;
 use names::Names;
 use numbers::Numbers;
 use rights::Rights;
@@ -116,9 +115,7 @@ fn all_namers(plan: &StorePlan) -> Result<Namers, String> {
     let env = Env::of(&plan.dns);
     let mut all = namers::system(&env);
     for namer in &plan.namers {
-        let prefix = Path::parse("/#").unwrap_or_default().concat(&namer.prefix);
-        let built = namer.discovery.build(prefix, &env);
-        all.push(built.map_err(|why| format!("the namer {}: {why}", namer.prefix))?);
+        all.push(namer.start(&env)?);
     }
     Ok(all.into_iter().collect())
 }

@@ -18,6 +18,7 @@ mod forms;
 mod garbage;
 mod hostile;
 mod info;
+mod kubernetes;
 mod leases;
 mod limits;
 mod matching;

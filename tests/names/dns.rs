@@ -3,7 +3,7 @@
 use muxgate_testkit::dnsmasq::{Dnsmasq, host, srv, ttl};
 use muxgate_testkit::drill::{Drill, Echoes};
 use muxgate_testkit::{Gateway, until};
-use std::time::Instant;
+use tokio::time::Instant;
 
 const GATE: &str = env!("CARGO_BIN_EXE_muxgate");
 
@@ -117,10 +117,10 @@ async fn records_of_a_service() {
     drill.traffic(&echoes, &[0, 1, 2]).await;
     let shares = drill.shares(&echoes, 2000).await;
     println!("  shares {shares:.3?}");
-    // The balancer looks at loads as well, so shares are somewhat more even than weights under concurrent calls.
-    for (share, wanted) in shares.iter().zip([0.6, 0.2, 0.2, 0.0]) {
-        assert!((share - wanted).abs() < 0.1, "{shares:?}");
-    }
+    // The balancer looks at latencies as well, so under concurrent calls shares are more even than weights.
+    let [heavy, light, other, none] = shares[..] else { panic!("{shares:?}") };
+    assert!(heavy > 1.3 * light && heavy > 1.3 * other && light > 0.05 && other > 0.05, "{shares:?}");
+    assert!(none == 0.0, "{shares:?}");
     drill.step("remove", async { server.restart(&with(&[(1, 0, 5), (3, 9, 5)])) }).await;
     drill.traffic(&echoes, &[1]).await;
     drill.step("the preferred ones are gone", async { server.restart(&with(&[(3, 9, 5)])) }).await;

@@ -247,7 +247,8 @@ fn backoff(fields: &Fields<'_>, accrual: &mut Accrual) -> Option<()> {
 fn check_reach(fields: &Fields<'_>, prefix: &Prefix, namers: &[Namer]) {
     let first = prefix.as_str().split('/').nth(1).unwrap_or_default();
     match first {
-        "" | "*" | "$" => {}
+        // `%`: what a transformer has changed.
+        "" | "*" | "$" | "%" => {}
         "#" => {
             let mut known = namers.iter().map(|namer| format!("/#{}", namer.prefix.as_str()));
             if !known.clone().any(|id| overlap(prefix, &id)) {

@@ -14,6 +14,7 @@ mod services;
 mod store;
 pub(super) mod tables;
 mod tls;
+mod transformers;
 mod zk;
 
 use super::node::Node;

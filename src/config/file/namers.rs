@@ -8,7 +8,7 @@ mod k8s;
 mod rewrite;
 mod serversets;
 
-use super::{Fields, Shape};
+use super::{Fields, Shape, transformers};
 use crate::config::plan::Namer;
 use crate::names::namers::configured::Discovery;
 use muxgate_wire::name::Path;
@@ -59,7 +59,8 @@ fn namer(fields: &Fields<'_>, found: &[Namer]) -> Option<Namer> {
         Some(_) => fields.path("prefix"),
     }?;
     check_prefix(fields, &prefix, found);
-    Some(Namer { prefix, discovery: discovery? })
+    let transformers = transformers::transformers(fields);
+    Some(Namer { prefix, discovery: discovery?, transformers: transformers? })
 }
 
 fn check_prefix(fields: &Fields<'_>, prefix: &Path, found: &[Namer]) {

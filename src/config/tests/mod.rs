@@ -7,4 +7,5 @@ mod etcd;
 mod good;
 mod state;
 mod tables;
+mod transformers;
 mod wrong;

@@ -130,7 +130,7 @@ impl Shared {
                 Belief::Failed(why) => Answer::Failed(why.clone()),
                 Belief::Neg => continue,
                 Belief::Members(addr) => Answer::bound(Bound {
-                    source: Some(Stand::new(&hold.subject, &meaning.name)),
+                    source: Some(Stand::of(&hold.subject, &meaning.name)),
                     ..Bound::new(path.take(used), path.skip(used), addr.clone())
                 }),
             };

@@ -85,7 +85,7 @@ pub(super) struct Stand {
 }
 
 impl Stand {
-    pub(super) fn new(subject: &Arc<Subject>, name: &Path) -> Arc<dyn Stands> {
+    pub(super) fn of(subject: &Arc<Subject>, name: &Path) -> Arc<dyn Stands> {
         Arc::new(Self { subject: Arc::clone(subject), name: name.clone() })
     }
 }

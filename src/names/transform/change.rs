@@ -91,7 +91,7 @@ impl Change {
         }
     }
 
-    /// What else the change depends on.
+    /// What else the change depends on, to be waited for: taken before it is applied, so that nothing in between is lost.
     pub(super) fn watches(&self) -> Vec<Watched> {
         match self {
             Self::Addresses { map: Map::Gateways { gateways, .. }, .. } => gateways.watches(),
@@ -121,13 +121,20 @@ impl Gateways {
     }
 
     fn watches(&self) -> Vec<Watched> {
-        let addr = match self.answer() {
-            Answer::Ok(NameTree::Leaf(Named::Bound(bound))) => Some(Watched::Addr(bound.addr)),
-            _ => None,
-        };
         let answer = match &self.0 {
             Lookup::Fixed(_) => None,
-            Lookup::Live(answer) => Some(Watched::Answer(answer.clone())),
+            Lookup::Live(answer) => {
+                let mut answer = answer.clone();
+                answer.mark_unchanged();
+                Some(Watched::Answer(answer))
+            }
+        };
+        let addr = match self.answer() {
+            Answer::Ok(NameTree::Leaf(Named::Bound(mut bound))) => {
+                bound.addr.mark_unchanged();
+                Some(Watched::Addr(bound.addr))
+            }
+            _ => None,
         };
         answer.into_iter().chain(addr).collect()
     }

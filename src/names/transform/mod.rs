@@ -46,7 +46,7 @@ pub enum Transformer {
     /// `io.l5d.k8s.daemonset`: the gateways are the endpoints of a service of Kubernetes, one in each node's subnet.
     DaemonSet {
         /// Who knows them.
-        api: k8s::Params,
+        api: Box<k8s::Params>,
         /// `/<namespace>/<port>/<service>`.
         gateways: Path,
         /// Bits of the subnets.

@@ -51,7 +51,8 @@ impl Namer for Transformed {
             Entry::Occupied(known) => return Lookup::Live(known.get().subscribe()),
             Entry::Vacant(place) => place,
         };
-        let mut work = Work { asked: self.shared.inner.lookup(path), sets: HashMap::new() };
+        let asked = self.shared.inner.lookup(path);
+        let mut work = Work { asked, watched: Vec::new(), sets: HashMap::new() };
         let (to, answer) = watch::channel(work.answer(&self.shared.change));
         place.insert(to.clone());
         self.runtime.spawn(follow(Arc::clone(&self.shared), path.clone(), work, to));
@@ -62,11 +63,14 @@ impl Namer for Transformed {
 /// One name: what it was before the change, and the sets that came of it.
 struct Work {
     asked: Lookup,
+    /// What the change itself depends on.
+    watched: Vec<Watched>,
     sets: HashMap<Path, (watch::Receiver<Addr>, watch::Sender<Addr>)>,
 }
 
 impl Work {
     fn answer(&mut self, change: &Change) -> Answer {
+        self.watched = change.watches();
         let before = match &mut self.asked {
             Lookup::Fixed(answer) => answer.clone(),
             Lookup::Live(answer) => answer.borrow_and_update().clone(),
@@ -143,18 +147,16 @@ impl Work {
     }
 
     /// Ends when something that the answer was made of has changed.
-    async fn changed(&mut self, change: &Change) {
+    async fn changed(&mut self) {
         let mut all: Vec<Pin<Box<dyn Future<Output = ()> + Send + '_>>> = Vec::new();
         if let Lookup::Live(answer) = &mut self.asked {
             all.push(Box::pin(next(answer)));
         }
         all.extend(self.sets.values_mut().map(|(from, _)| Box::pin(next(from)) as _));
-        for watched in change.watches() {
-            all.push(match watched {
-                Watched::Answer(mut answer) => Box::pin(async move { next(&mut answer).await }),
-                Watched::Addr(mut addr) => Box::pin(async move { next(&mut addr).await }),
-            });
-        }
+        all.extend(self.watched.iter_mut().map(|watched| match watched {
+            Watched::Answer(answer) => Box::pin(next(answer)) as _,
+            Watched::Addr(addr) => Box::pin(next(addr)) as Pin<Box<dyn Future<Output = ()> + Send>>,
+        }));
         if all.is_empty() {
             return pending().await;
         }
@@ -172,7 +174,7 @@ async fn next<T>(receiver: &mut watch::Receiver<T>) {
 async fn follow(shared: Arc<Shared>, path: Path, mut work: Work, to: watch::Sender<Answer>) {
     loop {
         let changed = tokio::select! {
-            () = work.changed(&shared.change) => true,
+            () = work.changed() => true,
             () = to.closed() => false,
         };
         if changed {

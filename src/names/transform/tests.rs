@@ -63,8 +63,25 @@ fn shown(answer: &Answer) -> String {
 
 impl Before {
     async fn wait(&mut self, wanted: &str) {
-        let seen = self.answer.wait_for(|answer| shown(answer) == wanted);
-        seen.await.unwrap();
+        loop {
+            let (text, addr) = {
+                let answer = self.answer.borrow_and_update();
+                let addr = match &*answer {
+                    Answer::Ok(NameTree::Leaf(Named::Bound(bound))) => Some(bound.addr.clone()),
+                    _ => None,
+                };
+                (shown(&answer), addr)
+            };
+            if text == wanted {
+                return;
+            }
+            // A set changes in its place.
+            let mut addr = addr.unwrap_or_else(|| Addr::Pending.fixed());
+            tokio::select! {
+                changed = self.answer.changed() => changed.unwrap(),
+                Ok(()) = addr.changed() => {}
+            }
+        }
     }
 }
 

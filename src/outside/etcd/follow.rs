@@ -57,7 +57,7 @@ impl Node {
     /// Reads all keys below a prefix, so many at a time, as they are now.
     ///
     /// # Errors
-    /// No answer in time, or more than [`MAX_KEYS`].
+    /// No answer in time, or more keys than one prefix may hold (a million).
     pub async fn all(&self, prefix: &[u8], page: u64) -> Result<Snapshot, EtcdError> {
         let mut beginnings = 0;
         loop {

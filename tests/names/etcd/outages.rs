@@ -44,6 +44,8 @@ async fn bc_14_an_outage_of_etcd_takes_no_address() {
             sleep(ERRORS).await;
         };
         drill.step(&format!("etcd answers {status}"), refusing).await;
+        let (_, names) = gateway.get("/names.json").await;
+        assert!(names.contains("served from the last good answer since"), "{names}");
         drill.traffic(&echoes, &[0, 1]).await;
     }
     for at in [0, 1] {

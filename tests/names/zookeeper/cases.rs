@@ -33,6 +33,8 @@ async fn bc_14_zookeeper_that_cannot_be_asked_keeps_the_last_answer() {
     lost.await;
     drill.step("every packet is lost", async {}).await;
     println!("lost for {:?}", began.elapsed());
+    let (_, names) = gateway.get("/names.json").await;
+    assert!(names.contains("served from the last good answer since"), "{names}");
     drill.traffic(&echoes, &[0, 1]).await;
 
     server.thaw();

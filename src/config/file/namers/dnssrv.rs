@@ -13,7 +13,7 @@ pub(super) const KIND: Kind = Kind {
     word: "io.l5d.dnssrv",
     shape: &Shape {
         what: "a namer",
-        keys: &["kind", "prefix", "refreshIntervalSeconds", "dnsHosts"],
+        keys: &["kind", "prefix", "transformers", "refreshIntervalSeconds", "dnsHosts"],
         strangers: &[
             ("experimental", "nothing is experimental here: leave this out"),
             ("refreshIntervalMs", "write `refreshIntervalSeconds`"),

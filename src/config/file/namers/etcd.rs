@@ -13,7 +13,7 @@ pub(super) const KIND: Kind = Kind {
     word: "io.l5d.etcd",
     shape: &Shape {
         what: "a namer",
-        keys: &["kind", "prefix", "host", "port", "addresses", "tls", "pathPrefix"],
+        keys: &["kind", "prefix", "transformers", "host", "port", "addresses", "tls", "pathPrefix"],
         strangers: &[
             ("hosts", "write `addresses`, a list such as [\"etcd1:2379\", \"etcd2:2379\"]"),
             ("endpoints", "write `addresses`, a list such as [\"etcd1:2379\", \"etcd2:2379\"]"),

@@ -8,7 +8,7 @@ pub(super) const KIND: Kind = Kind {
     word: "io.l5d.fs",
     shape: &Shape {
         what: "a namer",
-        keys: &["kind", "prefix", "rootDir"],
+        keys: &["kind", "prefix", "transformers", "rootDir"],
         strangers: &[("root", "did you mean `rootDir`?")],
     },
     read,

@@ -20,7 +20,7 @@ pub(super) const KIND: Kind = Kind {
     word: "io.l5d.k8s",
     shape: &Shape {
         what: "a namer",
-        keys: &["kind", "prefix", "host", "port", "tls", "tokenFile", "labelSelector"],
+        keys: &["kind", "prefix", "transformers", "host", "port", "tls", "tokenFile", "labelSelector"],
         strangers: STRANGERS,
     },
     read: |fields| read(fields, None),
@@ -30,7 +30,17 @@ pub(super) const KIND_NS: Kind = Kind {
     word: "io.l5d.k8s.ns",
     shape: &Shape {
         what: "a namer",
-        keys: &["kind", "prefix", "host", "port", "tls", "tokenFile", "labelSelector", "namespace"],
+        keys: &[
+            "kind",
+            "prefix",
+            "transformers",
+            "host",
+            "port",
+            "tls",
+            "tokenFile",
+            "labelSelector",
+            "namespace",
+        ],
         strangers: STRANGERS,
     },
     read: |fields| {

@@ -8,7 +8,7 @@ pub(super) const KIND: Kind = Kind {
     word: "io.l5d.rewrite",
     shape: &Shape {
         what: "a namer",
-        keys: &["kind", "prefix", "pattern", "name"],
+        keys: &["kind", "prefix", "transformers", "pattern", "name"],
         strangers: &[("template", "did you mean `name`?")],
     },
     read,

@@ -9,7 +9,7 @@ pub(super) const KIND: Kind = Kind {
     word: "io.l5d.serversets",
     shape: &Shape {
         what: "a namer",
-        keys: &["kind", "prefix", "zkAddrs", "sessionTimeoutMs", "authInfo"],
+        keys: &["kind", "prefix", "transformers", "zkAddrs", "sessionTimeoutMs", "authInfo"],
         strangers: &[
             ("zkAddr", "did you mean `zkAddrs`, a list?"),
             ("hosts", "write `zkAddrs`, a list of `host` and `port`"),

@@ -94,7 +94,9 @@ impl Slices {
 
     /// The names of a service. A pod with an address of each family counts once: by that of IPv4.
     fn of(&self, service: &Path) -> BTreeMap<Path, Vec<Member>> {
-        let mut all: BTreeMap<&str, [BTreeSet<(&Arc<str>, u16)>; 2]> = BTreeMap::new();
+        /// By family: hosts and numbers.
+        type Families<'a> = [BTreeSet<(&'a Arc<str>, u16)>; 2];
+        let mut all: BTreeMap<&str, Families<'_>> = BTreeMap::new();
         let slices = self.services.get(service).into_iter().flatten();
         for slice in slices.filter_map(|name| self.by_name.get(name)) {
             for (port, number) in &slice.ports {
