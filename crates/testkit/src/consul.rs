@@ -1,67 +1,83 @@
-//! An agent of Consul that knows one data centre, in the form that a real one was recorded to have: blocking queries with an index.
+//! A fake of a Consul agent: leader and health of services, with blocking queries, in the form that a real one has
+//! (`tests/golden/consul`).
 
-use parking_lot::Mutex;
+use crate::until::LIMIT;
+use http_body_util::Full;
+use hyper::body::{Bytes, Incoming};
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper::{Request, Response};
+use hyper_util::rt::TokioIo;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
-use std::io;
+use std::convert::Infallible;
+use std::future::pending;
 use std::net::SocketAddr;
-use std::sync::Arc;
-use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
-use tokio::net::{TcpListener, TcpStream};
+use std::time::Duration;
+use tokio::net::TcpListener;
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 
-/// How it behaves.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Mode {
-    /// As it should.
-    Well,
-    /// Every request is answered with this status.
-    Status(u16),
-    /// It shows nothing: the token has no rights.
-    Filtered,
-    /// Every connection is cut.
-    Dead,
+/// An instance of a service.
+#[derive(Clone)]
+pub struct Instance {
+    /// Where it is; its node has no address.
+    pub addr: SocketAddr,
+    /// Its tags.
+    pub tags: Vec<&'static str>,
+    /// Its weight while it passes.
+    pub weight: u32,
+    /// Of its own check.
+    pub status: &'static str,
+}
+
+impl Instance {
+    /// One that passes, without tags.
+    pub fn new(addr: SocketAddr) -> Self {
+        Self { addr, tags: Vec::new(), weight: 1, status: "passing" }
+    }
+
+    fn json(&self, service: &str) -> Value {
+        let id = format!("{service}-{}", self.addr.port());
+        let check = |id: &str, status: &str| json!({"CheckID": id, "Status": status});
+        json!({
+            "Node": {"Node": "fake", "Address": "", "Datacenter": "dc1"},
+            "Service": {
+                "ID": id, "Service": service, "Tags": self.tags, "Address": self.addr.ip().to_string(),
+                "Port": self.addr.port(), "Weights": {"Passing": self.weight, "Warning": 1},
+            },
+            "Checks": [check("serfHealth", "passing"), check(&format!("service:{id}"), self.status)],
+        })
+    }
+}
+
+#[derive(Clone, Default)]
+struct State {
+    index: u64,
+    services: BTreeMap<String, Vec<Instance>>,
+    blind: bool,
+    mute: bool,
 }
 
 /// The agent. Dropping it closes everything.
 pub struct Consul {
     addr: SocketAddr,
-    shared: Arc<Shared>,
-    _tasks: JoinSet<()>,
-}
-
-struct Shared {
-    state: Mutex<State>,
-    changed: watch::Sender<u64>,
-}
-
-struct State {
-    mode: Mode,
-    index: u64,
-    /// By id; each says its service.
-    instances: BTreeMap<String, (String, Value)>,
+    state: watch::Sender<State>,
+    tasks: JoinSet<()>,
 }
 
 impl Consul {
-    /// On a free port of 127.0.0.1, without a service.
+    /// Listens on a free port of 127.0.0.1.
     ///
     /// # Panics
-    /// If there is no free port.
+    /// If that fails.
     pub async fn start() -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
         let addr = listener.local_addr().expect("an address");
-        let state = State { mode: Mode::Well, index: 100, instances: BTreeMap::new() };
-        let shared = Arc::new(Shared { state: Mutex::new(state), changed: watch::Sender::new(0) });
-        let (mut tasks, serving) = (JoinSet::new(), Arc::clone(&shared));
-        tasks.spawn(async move {
-            let mut connections = JoinSet::new();
-            while let Ok((io, _)) = listener.accept().await {
-                let shared = Arc::clone(&serving);
-                connections.spawn(async move { drop(serve(io, &shared).await) });
-            }
-        });
-        Self { addr, shared, _tasks: tasks }
+        let state = watch::Sender::new(State { index: 1000, ..State::default() });
+        let mut consul = Self { addr, state, tasks: JoinSet::new() };
+        consul.tasks.spawn(accept(listener, consul.state.subscribe()));
+        consul
     }
 
     /// Where it listens.
@@ -69,88 +85,120 @@ impl Consul {
         self.addr
     }
 
-    /// Behaves so from now on.
-    pub fn set(&self, mode: Mode) {
-        self.change(|state| state.mode = mode);
-    }
-
-    /// Registers an instance of a service, with the status of its only check.
-    pub fn put(&self, id: &str, service: &str, at: SocketAddr, status: &str) {
-        let instance = json!({
-            "Node": {"Node": "n", "Address": "127.0.0.2", "Datacenter": "dc1"},
-            "Service": {
-                "ID": id, "Service": service, "Tags": [], "Address": at.ip().to_string(), "Port": at.port(),
-                "Weights": {"Passing": 1, "Warning": 1},
-            },
-            "Checks": [{"CheckID": "c", "Status": status}],
-        });
-        self.change(|state| {
+    /// A service has these instances now.
+    pub fn put(&self, service: &str, instances: &[Instance]) {
+        self.state.send_modify(|state| {
             state.index += 1;
-            state.instances.insert(id.into(), (service.into(), instance));
+            state.services.insert(service.to_owned(), instances.to_vec());
         });
     }
 
-    /// Takes an instance out.
-    pub fn delete(&self, id: &str) {
-        self.change(|state| {
+    /// What it knows is as it was, but its index begins anew: as after a snapshot was restored.
+    pub fn rewind(&self) {
+        self.state.send_modify(|state| state.index = 10);
+    }
+
+    /// The token has no right to see anything, or has it again.
+    pub fn blind(&self, blind: bool) {
+        self.state.send_modify(|state| {
             state.index += 1;
-            state.instances.remove(id);
+            state.blind = blind;
         });
     }
 
-    /// All is lost, and the index begins anew.
-    pub fn lose_all(&self) {
-        self.change(|state| (state.index, state.instances) = (1, BTreeMap::new()));
+    /// Connections stay, and nothing is answered, until the next restart.
+    pub fn mute(&self) {
+        self.state.send_modify(|state| state.mute = true);
     }
 
-    fn change(&self, change: impl FnOnce(&mut State)) {
-        change(&mut self.shared.state.lock());
-        self.shared.changed.send_modify(|at| *at += 1);
+    /// All connections end, and nobody listens.
+    pub async fn kill(&mut self) {
+        self.tasks.shutdown().await;
+    }
+
+    /// Listens again on the same port.
+    ///
+    /// # Panics
+    /// If the port is taken.
+    pub async fn restart(&mut self) {
+        self.kill().await;
+        self.state.send_modify(|state| state.mute = false);
+        let listener = TcpListener::bind(self.addr).await.expect("the port is still free");
+        self.tasks.spawn(accept(listener, self.state.subscribe()));
+    }
+
+    /// The same, and everything is forgotten.
+    ///
+    /// # Panics
+    /// If the port is taken.
+    pub async fn restart_empty(&mut self) {
+        self.kill().await;
+        self.state.send_replace(State { index: 10, ..State::default() });
+        self.restart().await;
     }
 }
 
-/// One request, and the end of the connection.
-async fn serve(io: TcpStream, shared: &Shared) -> io::Result<()> {
-    let mut changed = shared.changed.subscribe();
-    let mut io = BufReader::new(io);
-    let (mut line, mut first) = (String::new(), String::new());
-    while io.read_line(&mut line).await? > 0 && !line.trim().is_empty() {
-        if first.is_empty() {
-            first.clone_from(&line);
-        }
-        line.clear();
+async fn accept(listener: TcpListener, state: watch::Receiver<State>) {
+    let mut connections = JoinSet::new();
+    while let Ok((stream, _)) = listener.accept().await {
+        let state = state.clone();
+        connections.spawn(async move {
+            let service = service_fn(|request| answer(request, state.clone()));
+            // A connection that breaks is the gateway's affair.
+            let _ = http1::Builder::new().serve_connection(TokioIo::new(stream), service).await;
+        });
     }
-    let path = first.split(' ').nth(1).unwrap_or_default().to_owned();
-    let service = path.strip_prefix("/v1/health/service/").and_then(|rest| rest.split('?').next());
-    let asked = path.split("index=").nth(1).and_then(|rest| rest.split('&').next()?.parse::<u64>().ok());
-    loop {
-        changed.mark_unchanged();
-        let (mode, index, all) = {
-            let state = shared.state.lock();
-            let ours = state.instances.values().filter(|(of, _)| Some(of.as_str()) == service);
-            (state.mode, state.index, ours.map(|(_, instance)| instance.clone()).collect::<Vec<_>>())
-        };
-        let (status, body, more) = match mode {
-            Mode::Dead => return Ok(()),
-            Mode::Status(status) => (status, json!("refused"), String::new()),
-            _ if service.is_none() => (200, json!("127.0.0.1:8300"), String::new()),
-            // A blocking query: nothing is new.
-            _ if asked == Some(index) => {
-                let _ = changed.changed().await;
-                continue;
-            }
-            Mode::Well => (200, Value::Array(all), format!("X-Consul-Index: {index}\r\n")),
-            Mode::Filtered => {
-                let filtered =
-                    format!("X-Consul-Index: {index}\r\nX-Consul-Results-Filtered-By-Acls: true\r\n");
-                (200, json!([]), filtered)
-            }
-        };
-        let body = body.to_string();
-        let head = format!(
-            "HTTP/1.1 {status} It\r\ncontent-type: application/json\r\nconnection: close\r\n{more}content-length: {}\r\n\r\n",
-            body.len()
-        );
-        return io.get_mut().write_all((head + &body).as_bytes()).await;
+}
+
+async fn answer(
+    request: Request<Incoming>,
+    mut state: watch::Receiver<State>,
+) -> Result<Response<Full<Bytes>>, Infallible> {
+    let query: BTreeMap<&str, &str> = request
+        .uri()
+        .query()
+        .unwrap_or_default()
+        .split('&')
+        .filter_map(|pair| pair.split_once('='))
+        .collect();
+    if state.borrow().mute {
+        pending::<()>().await;
     }
+    if query.get("dc").is_some_and(|dc| *dc != "dc1") {
+        return Ok(respond(500, 0, false, "No path to datacenter"));
+    }
+    let path = request.uri().path();
+    if path == "/v1/status/leader" {
+        return Ok(respond(200, 0, false, "\"127.0.0.1:8300\""));
+    }
+    let Some(service) = path.strip_prefix("/v1/health/service/") else {
+        return Ok(respond(404, 0, false, "Invalid URL path"));
+    };
+    let from = query.get("index").and_then(|index| index.parse().ok()).unwrap_or(0);
+    let wait = query.get("wait").and_then(|wait| wait.strip_suffix('s')?.parse().ok());
+    let wait = wait.map_or(LIMIT, Duration::from_secs);
+    if from > 0 {
+        // An index that went back answers, too.
+        let _ = tokio::time::timeout(wait, state.wait_for(|state| state.index != from)).await;
+    }
+    if state.borrow().mute {
+        pending::<()>().await;
+    }
+    let now = state.borrow().clone();
+    let instances = now.services.get(service).filter(|_| !now.blind).into_iter().flatten();
+    let has_tag =
+        |i: &&Instance| query.get("tag").is_none_or(|tag| i.tags.iter().any(|t| t.eq_ignore_ascii_case(tag)));
+    let all: Vec<Value> = instances.filter(has_tag).map(|instance| instance.json(service)).collect();
+    Ok(respond(200, now.index, now.blind, &Value::from(all).to_string()))
+}
+
+fn respond(status: u16, index: u64, filtered: bool, text: &str) -> Response<Full<Bytes>> {
+    let mut response = Response::builder().status(status);
+    if index > 0 {
+        response = response.header("X-Consul-Index", index).header("X-Consul-KnownLeader", "true");
+    }
+    if filtered {
+        response = response.header("X-Consul-Results-Filtered-By-Acls", "true");
+    }
+    response.body(Full::new(Bytes::copy_from_slice(text.as_bytes()))).expect("a response")
 }
