@@ -5,14 +5,12 @@ use muxgate_testkit::kubernetes::Mode;
 use muxgate_testkit::{Gateway, Kubernetes, until};
 use serde_json::Value;
 use std::time::Duration;
-use tokio::time::{Instant, sleep, timeout};
+use tokio::time::{Instant, timeout};
 
 /// A returned server must be believed within this time.
 const IN_USE_WITHIN: Duration = Duration::from_secs(5);
 /// A name that nobody knows fails within the binding limit.
 const BINDING: Duration = Duration::from_secs(10);
-/// An answer is believed for so long without a further word of the source.
-const NOTICED: Duration = Duration::from_secs(5);
 
 fn gateway(server: &Kubernetes) -> Gateway {
     let yaml = format!(
@@ -99,7 +97,7 @@ async fn bc_14_an_outage_of_kubernetes_takes_no_address() {
     drill.traffic(&echoes, &[0, 1]).await;
     let lost = async {
         server.set(Mode::Silent);
-        sleep(NOTICED).await;
+        until("the silence", || async { (!kept(&gateway).await.is_empty()).then_some(()) }).await;
         never_seen(&gateway, "/ghost-of-silence").await;
     };
     drill.step("every packet is lost", lost).await;
