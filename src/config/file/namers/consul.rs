@@ -18,6 +18,7 @@ pub(super) const KIND: Kind = Kind {
         keys: &[
             "kind",
             "prefix",
+            "transformers",
             "host",
             "port",
             "tls",
